@@ -1,0 +1,1 @@
+//! Audit kinds, prompts, reading replies, verification, policy and routing. No I/O.

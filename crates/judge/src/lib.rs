@@ -1,0 +1,1 @@
+//! LLM judges over HTTP: one call, its limits and its failure class.

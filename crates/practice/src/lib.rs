@@ -1,0 +1,1 @@
+//! The practice judge: an OpenAI-compatible server without a model.

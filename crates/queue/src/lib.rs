@@ -1,0 +1,1 @@
+//! RabbitMQ: topology, consuming, publishing with confirms.

@@ -1,0 +1,1 @@
+//! One audit from trace to report: ask, read, verify, decide.

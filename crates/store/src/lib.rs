@@ -1,0 +1,1 @@
+//! Postgres: migrations, batched writes, reads, the outbox.

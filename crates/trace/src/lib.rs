@@ -1,0 +1,1 @@
+//! The trace contract: types, decoding, completeness, content hash. No I/O.

@@ -1,0 +1,1 @@
+//! From delivery to ack: lanes, parking, the outbox relay, shutdown.

@@ -1,0 +1,1 @@
+//! Holds the system tests; see `it/main.rs`.
