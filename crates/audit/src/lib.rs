@@ -1,1 +1,27 @@
-//! Audit kinds, prompts, reading replies, verification, policy and routing. No I/O.
+//! What Groundcrew decides, as pure functions: kinds, prompts, reading replies, verification,
+//! scoring, retry policy and routing. No I/O, no clock, no randomness of its own.
+//!
+//! The life of one audit in this crate:
+//! [`rules`] (does a rule decide without the judge?) → [`sections`] (the units to ask about) →
+//! [`prompt`] (what is asked) → [`reply`] (is the answer well-formed?) → [`verify`] (is it
+//! consistent with the trace?) → [`policy`] (accept, ask again, or give up?) → [`report`] (one
+//! report for all kinds) → [`compare`] (with a person's label) → [`routing`] (who has to see it?).
+
+pub mod assess;
+pub mod compare;
+pub mod kinds;
+pub mod policy;
+pub mod prompt;
+pub mod record;
+pub mod reply;
+pub mod report;
+pub mod routing;
+pub mod rules;
+pub mod sections;
+pub mod text;
+pub mod verify;
+
+pub use assess::{Assessment, Outcome, assess};
+pub use report::{
+    Claim, Confidence, Discrepancy, Doubt, Evidence, MatchGrade, Omission, Report, Role, Severity, Span, Verdict,
+};

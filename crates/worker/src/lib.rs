@@ -1,1 +1,21 @@
-//! From delivery to ack: lanes, parking, the outbox relay, shutdown.
+//! From delivery to ack: the part of Groundcrew that runs for ever.
+//!
+//! - [`Worker`] consumes the lanes and pauses while the judge cannot be asked.
+//! - `handle` takes one delivery to its end: decode, run each audit kind, settle.
+//! - `audit` runs one kind and commits it.
+//! - `relay` publishes what the commits put into the outbox.
+//! - `dead` moves what the broker gave up on into the dead letters.
+//!
+//! Nothing is acked before what it caused is durable, and no database future is ever dropped:
+//! shutdown stops the judge's calls, not the commits.
+
+mod audit;
+mod dead;
+mod handle;
+mod patience;
+mod relay;
+mod settings;
+mod worker;
+
+pub use settings::{Lanes, Project, RelaySettings, Settings};
+pub use worker::{Worker, WorkerError};

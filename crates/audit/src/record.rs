@@ -1,0 +1,196 @@
+//! What is written down about an audit. The store puts these into tables; the runner makes them.
+
+use std::time::Duration;
+
+use crate::policy::{Class, Remedy};
+use crate::routing::Routed;
+use crate::compare::Comparison;
+use crate::report::Report;
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use trace::{ContentHash, Kind, Problem, Trace};
+use uuid::Uuid;
+
+/// The namespace of every id that Groundcrew derives from content.
+const NAMESPACE: Uuid = Uuid::from_u128(0x8f1d_5f0a_6a1e_5d0c_9a57_67c0_7e11_0001);
+
+/// Which audit this is. Two deliveries with the same key are the same audit (unique in Postgres).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct AuditKey {
+    /// The producer's project.
+    pub project: String,
+    /// The producer's trace id.
+    pub trace_id: String,
+    /// Hash of what the verdict depends on.
+    pub content_hash: ContentHash,
+    /// The audit kind.
+    pub kind: Kind,
+    /// Rises when somebody asks for the audit again.
+    pub generation: u32,
+    /// Which of several repeated runs, from 0.
+    pub repeat: u32,
+}
+
+impl AuditKey {
+    /// The audit's id: derived from the key, so that two workers that race for one audit write the same rows.
+    pub fn id(&self) -> Uuid {
+        let name = serde_json::json!([
+            self.project,
+            self.trace_id,
+            self.content_hash.to_string(),
+            self.kind.as_str(),
+            self.generation,
+            self.repeat
+        ]);
+        Uuid::new_v5(&NAMESPACE, name.to_string().as_bytes())
+    }
+
+    /// The id of the stored trace, the same for every kind and generation.
+    pub fn trace_row_id(&self) -> Uuid {
+        let name = serde_json::json!([self.project, self.trace_id, self.content_hash.to_string()]);
+        Uuid::new_v5(&NAMESPACE, name.to_string().as_bytes())
+    }
+}
+
+/// The id of something that belongs to `owner` and occurs once under `name`.
+pub fn derived_id(owner: Uuid, name: &str) -> Uuid {
+    Uuid::new_v5(&owner, name.as_bytes())
+}
+
+/// What is fixed when an audit is opened, across deploys and crashes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opening {
+    /// Version of the prompt.
+    pub prompt_version: String,
+    /// SHA-256 of the prompt's text, in hex.
+    pub prompt_hash: String,
+    /// Name of the judge profile.
+    pub judge: String,
+    /// The random word in the delimiters of untrusted text.
+    pub nonce: String,
+    /// When the audit was opened.
+    pub opened_at: DateTime<Utc>,
+}
+
+/// The trace as it is stored, once per content.
+#[derive(Debug, Clone)]
+pub struct TraceRecord {
+    /// The decoded trace (for the columns).
+    pub trace: Trace,
+    /// The message as it came.
+    pub payload: Vec<u8>,
+    /// When it was first received.
+    pub received_at: DateTime<Utc>,
+}
+
+/// One call of the judge, kept whole, whatever came back.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attempt {
+    /// Which unit of the audit, from 0.
+    pub unit: u32,
+    /// Which attempt at this unit, from 1, without gaps.
+    pub number: u32,
+    /// When the call began.
+    pub started_at: DateTime<Utc>,
+    /// How long it took.
+    pub latency: Duration,
+    /// Name of the judge profile that was asked.
+    pub judge: String,
+    /// The model that was asked for.
+    pub model: String,
+    /// The model that answered, as it said itself.
+    pub model_answered: Option<String>,
+    /// Version of the prompt.
+    pub prompt_version: String,
+    /// SHA-256 of the prompt's text, in hex.
+    pub prompt_hash: String,
+    /// The body that was sent, with all parameters. JSON.
+    pub request: Vec<u8>,
+    /// The body that came back, byte for byte; none when nothing came.
+    pub raw_reply: Option<Vec<u8>>,
+    /// The judge's words in it; none when there were none to read.
+    pub content: Option<String>,
+    /// Why the judge stopped, as it said itself.
+    pub finish_reason: Option<String>,
+    /// HTTP status, when there was one.
+    pub http_status: Option<u16>,
+    /// Tokens of the prompt.
+    pub prompt_tokens: Option<u64>,
+    /// Tokens of the reply.
+    pub completion_tokens: Option<u64>,
+    /// Price of the call in millionths of `currency`; none when it is not known, never 0 for that.
+    pub cost_micros: Option<i64>,
+    /// Currency of the price, such as `USD`.
+    pub currency: Option<String>,
+    /// How the call ended.
+    pub class: Class,
+    /// What was wrong: a JSON list of objects with `code`, `path` and `message`.
+    pub problems: Value,
+    /// How the next call differs; none when none follows.
+    pub remedy: Option<Remedy>,
+}
+
+/// An audit at its end: everything that one commit writes.
+#[derive(Debug, Clone)]
+pub struct Ending {
+    /// Which audit.
+    pub key: AuditKey,
+    /// What was fixed when it was opened.
+    pub opening: Opening,
+    /// The trace it is about.
+    pub trace: TraceRecord,
+    /// Attempts that are not committed yet, in order.
+    pub attempts: Vec<Attempt>,
+    /// What was found; none when nothing was judged.
+    pub report: Option<Report>,
+    /// Comparison with the label, if there is one.
+    pub comparison: Option<Comparison>,
+    /// What routing decided.
+    pub routed: Routed,
+    /// Why the trace was incomplete or not applicable; empty otherwise.
+    pub trace_problems: Vec<Problem>,
+    /// Where the provenance fields came from: a JSON object of field to provenance.
+    pub provenance: Value,
+    /// True when the judge is the practice judge or the prompt has no golden run for it.
+    pub uncalibrated: bool,
+    /// True when the judge was the practice judge.
+    pub practice: bool,
+    /// When the audit ended.
+    pub ended_at: DateTime<Utc>,
+    /// Messages that must follow from this end.
+    pub events: Vec<Event>,
+}
+
+/// A message for the outbox.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// Its id, derived from the audit: publishing it again is the same message.
+    pub id: Uuid,
+    /// Exchange; empty for a reply to the producer's own queue.
+    pub exchange: String,
+    /// Routing key, or the queue's name for a reply.
+    pub routing_key: String,
+    /// The producer's correlation id, for a reply.
+    pub correlation_id: Option<String>,
+    /// JSON body.
+    pub body: Value,
+}
+
+/// What is already known about an audit when its trace arrives.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Known {
+    /// Nothing: it is new.
+    New,
+    /// It has begun, here or in another worker.
+    Open {
+        /// What was fixed when it was opened.
+        opening: Opening,
+        /// Committed attempts, by unit and number.
+        attempts: Vec<Attempt>,
+    },
+    /// It has ended.
+    Ended {
+        /// How.
+        disposition: crate::routing::Disposition,
+    },
+}

@@ -1,0 +1,269 @@
+//! Who has to see an audit: disposition, decision and review item, from a report and a policy.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use trace::{Risk, Trace};
+use uuid::Uuid;
+
+use crate::compare::Comparison;
+use crate::policy::Class;
+use crate::report::{Report, Severity};
+
+/// How an audit ended. Every audit ends in exactly one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Disposition {
+    /// No finding.
+    Passed,
+    /// Findings, none that a person must see.
+    Flagged,
+    /// A person must see it.
+    Escalated,
+    /// The answer makes no checkable claim.
+    NoClaims,
+    /// The trace was not complete enough to be judged.
+    Incomplete,
+    /// The kind makes no sense for this trace.
+    NotApplicable,
+    /// The judge's replies could not be read.
+    Unreadable,
+    /// The judge's replies contradicted the trace or themselves.
+    Inconsistent,
+    /// The judge declined.
+    Refused,
+    /// The judge could not be reached in time.
+    JudgeUnavailable,
+    /// A spending cap was reached.
+    OverBudget,
+}
+
+impl Disposition {
+    /// Every disposition.
+    pub const ALL: &[Self] = &[
+        Self::Passed,
+        Self::Flagged,
+        Self::Escalated,
+        Self::NoClaims,
+        Self::Incomplete,
+        Self::NotApplicable,
+        Self::Unreadable,
+        Self::Inconsistent,
+        Self::Refused,
+        Self::JudgeUnavailable,
+        Self::OverBudget,
+    ];
+
+    /// The word used in tables and messages; the event is `audit.` and this word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Flagged => "flagged",
+            Self::Escalated => "escalated",
+            Self::NoClaims => "no_claims",
+            Self::Incomplete => "incomplete",
+            Self::NotApplicable => "not_applicable",
+            Self::Unreadable => "unreadable",
+            Self::Inconsistent => "inconsistent",
+            Self::Refused => "refused",
+            Self::JudgeUnavailable => "judge_unavailable",
+            Self::OverBudget => "over_budget",
+        }
+    }
+
+    /// The disposition of that name.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|disposition| disposition.as_str() == word)
+    }
+}
+
+/// What the producer should do with the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// Nothing speaks against it.
+    Deliver,
+    /// Wait for a person.
+    Hold,
+    /// Do not deliver.
+    Block,
+}
+
+impl Decision {
+    /// The word used in tables and messages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Deliver => "deliver",
+            Self::Hold => "hold",
+            Self::Block => "block",
+        }
+    }
+}
+
+/// A project's routing policy.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Policy {
+    /// A faithfulness score below this goes to people (docs/audits.md, F-22). 0 to 1.
+    pub review_below: f64,
+    /// Domains that are treated like `risk: high`.
+    pub high_risk_domains: Vec<String>,
+    /// Share of passed audits that people see without the verdict, 0 to 1.
+    pub sample_passed: f64,
+    /// The same at high risk.
+    pub sample_passed_high_risk: f64,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            review_below: 0.8,
+            high_risk_domains: ["health", "healthcare", "medical", "legal", "finance"].map(str::to_owned).to_vec(),
+            sample_passed: 0.02,
+            sample_passed_high_risk: 0.05,
+        }
+    }
+}
+
+/// One reason why a person has to see an audit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reason {
+    /// `score_below_threshold`, `critical_finding`, `major_finding`, `human_disagreement`, `number_not_in_quote`,
+    /// `high_risk`, `unreadable`, `inconsistent`, `refused`, `blind_sample`.
+    pub code: String,
+    /// The reason in words.
+    pub message: String,
+    /// Indexes of the claims that are meant.
+    pub claims: Vec<usize>,
+}
+
+/// What routing decided.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Routed {
+    /// How the audit ended.
+    pub disposition: Disposition,
+    /// What the producer should do; none where nothing was judged.
+    pub decision: Option<Decision>,
+    /// The gravest finding, if the kind has severities.
+    pub severity: Option<Severity>,
+    /// Why a person has to see it; empty when nobody has to.
+    pub reasons: Vec<Reason>,
+    /// Whether the review item is urgent, and the content owner is told at once.
+    pub urgent: bool,
+    /// A review item of the blind sample; it changes neither disposition nor decision.
+    pub blind_sample: bool,
+}
+
+impl Routed {
+    /// An end at which nothing was judged.
+    pub fn unjudged(disposition: Disposition) -> Self {
+        Self { disposition, decision: None, severity: None, reasons: Vec::new(), urgent: false, blind_sample: false }
+    }
+
+    /// The end of an audit whose judge could not be used: the budget of `class` is gone.
+    pub fn unusable(class: Class, message: String) -> Self {
+        let (disposition, code) = match class {
+            Class::Content => (Disposition::Inconsistent, "inconsistent"),
+            Class::Refusal => (Disposition::Refused, "refused"),
+            _ => (Disposition::Unreadable, "unreadable"),
+        };
+        Self {
+            decision: Some(Decision::Hold),
+            reasons: vec![Reason { code: code.to_owned(), message, claims: Vec::new() }],
+            ..Self::unjudged(disposition)
+        }
+    }
+
+    /// Whether a review item is made.
+    pub fn needs_review(&self) -> bool {
+        !self.reasons.is_empty()
+    }
+}
+
+/// Routes a judged `faithfulness` report.
+pub fn route(policy: &Policy, trace: &Trace, audit: Uuid, report: &Report, comparison: Option<&Comparison>) -> Routed {
+    if report.claims.is_empty() {
+        return Routed { decision: Some(Decision::Deliver), ..Routed::unjudged(Disposition::NoClaims) };
+    }
+    let severity = report.claims.iter().filter(|claim| claim.is_finding()).filter_map(|claim| claim.severity).max();
+    let mut reasons = Vec::new();
+    reasons.extend(score_reason(policy, report));
+    reasons.extend(severity_reason(report, Severity::Critical, "critical_finding"));
+    reasons.extend(severity_reason(report, Severity::Major, "major_finding"));
+    reasons.extend(comparison.and_then(disagreement_reason));
+    reasons.extend(number_reason(report));
+    let high_risk = is_high_risk(policy, trace);
+    if high_risk && report.findings().next().is_some() {
+        reasons.push(Reason {
+            code: "high_risk".into(),
+            message: "at high risk every claim that is not grounded goes to people".into(),
+            claims: report.findings().map(|(at, _)| at).collect(),
+        });
+    }
+    let urgent = severity == Some(Severity::Critical);
+    let has_findings = report.findings().next().is_some();
+    let (disposition, decision) = match (reasons.is_empty(), has_findings) {
+        (false, _) => (Disposition::Escalated, if urgent { Decision::Block } else { Decision::Hold }),
+        (true, true) => (Disposition::Flagged, Decision::Deliver),
+        (true, false) => (Disposition::Passed, Decision::Deliver),
+    };
+    let rate = if high_risk { policy.sample_passed_high_risk } else { policy.sample_passed };
+    let blind_sample = disposition == Disposition::Passed && is_sampled(audit, rate);
+    if blind_sample {
+        reasons.push(Reason {
+            code: "blind_sample".into(),
+            message: "a random passed audit, shown without the verdict to estimate what the judge misses".into(),
+            claims: Vec::new(),
+        });
+    }
+    Routed { disposition, decision: Some(decision), severity, reasons, urgent, blind_sample }
+}
+
+/// Whether the trace's risk or domain puts it into people's hands.
+pub fn is_high_risk(policy: &Policy, trace: &Trace) -> bool {
+    let listed = |domain: &String| policy.high_risk_domains.iter().any(|listed| listed.eq_ignore_ascii_case(domain));
+    trace.risk == Risk::High || trace.domain.as_ref().is_some_and(listed)
+}
+
+fn score_reason(policy: &Policy, report: &Report) -> Option<Reason> {
+    let score = report.score.filter(|score| *score < policy.review_below)?;
+    Some(Reason {
+        code: "score_below_threshold".into(),
+        message: format!("the score {score:.2} is below {:.2}", policy.review_below),
+        claims: report.findings().map(|(at, _)| at).collect(),
+    })
+}
+
+fn severity_reason(report: &Report, severity: Severity, code: &str) -> Option<Reason> {
+    let claims: Vec<usize> =
+        report.findings().filter(|(_, claim)| claim.severity == Some(severity)).map(|(at, _)| at).collect();
+    (!claims.is_empty()).then(|| Reason {
+        code: code.to_owned(),
+        message: format!("{} {} finding{}", claims.len(), severity.as_str(), if claims.len() == 1 { "" } else { "s" }),
+        claims,
+    })
+}
+
+fn disagreement_reason(comparison: &Comparison) -> Option<Reason> {
+    (comparison.agreement == Some(false)).then(|| Reason {
+        code: "human_disagreement".into(),
+        message: comparison.discrepancy_notes.clone(),
+        claims: Vec::new(),
+    })
+}
+
+fn number_reason(report: &Report) -> Option<Reason> {
+    let claims: Vec<usize> =
+        report.doubts.iter().filter(|doubt| doubt.code == "number_not_in_quote").filter_map(|doubt| doubt.claim).collect();
+    (!claims.is_empty()).then(|| Reason {
+        code: "number_not_in_quote".into(),
+        message: "a claim called grounded has a number that its quotes do not have".into(),
+        claims,
+    })
+}
+
+/// A choice that depends only on the audit, so that a repeated delivery makes the same one.
+fn is_sampled(audit: Uuid, rate: f64) -> bool {
+    let digest = Sha256::digest(audit.as_bytes());
+    let draw = u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]);
+    f64::from(draw) < rate * f64::from(u32::MAX)
+}

@@ -1,0 +1,287 @@
+//! What stands in an answer and says nothing: list marks, citations, links, emphasis.
+
+use super::chars::{digit, is_bullet, is_word};
+use super::number_words;
+use super::sentences::Kept;
+
+/// What a line begins with.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Leading {
+    /// How many characters the marks take.
+    pub length: usize,
+    /// A heading.
+    pub is_heading: bool,
+    /// A list item.
+    pub is_item: bool,
+}
+
+/// A horizontal rule, a fence, or the ruler of a table.
+pub(super) fn is_rule_line(line: &[Kept]) -> bool {
+    !line.iter().any(|(c, _)| is_word(*c))
+}
+
+/// The heading, bullet and number marks at the beginning of a line.
+pub(super) fn leading_mark(line: &[Kept]) -> Leading {
+    let mut mark = Leading::default();
+    let hashes = line.iter().take_while(|(c, _)| *c == '#').count();
+    if (1..=6).contains(&hashes) && line.get(hashes).is_some_and(|(c, _)| c.is_whitespace()) {
+        mark.is_heading = true;
+        mark.length = hashes;
+    }
+    // An item may be numbered behind its bullet, and emphasised; three rounds are enough.
+    for _ in 0..4 {
+        mark.length += blanks(&line[mark.length..]);
+        let rest = &line[mark.length..];
+        let length = bullet(rest).or_else(|| numbering(rest)).or_else(|| label(rest));
+        let emphasis = rest.iter().take_while(|(c, _)| matches!(c, '*' | '_')).count();
+        match length {
+            Some(length) => {
+                mark.length += length;
+                mark.is_item = true;
+            }
+            None if emphasis > 0 && (numbering(&rest[emphasis..]).is_some() || label(&rest[emphasis..]).is_some()) => {
+                mark.length += emphasis;
+            }
+            None => break,
+        }
+    }
+    let is_bold_line = line.len() > 4
+        && line.starts_with_chars("**")
+        && line[2..].iter().position(|(c, _)| *c == '*').is_some_and(|closing| closing + 4 >= line.len());
+    mark.is_heading |= is_bold_line && !line.iter().any(|(c, _)| matches!(c, '.' | '。' | '!' | '?'));
+    mark
+}
+
+trait StartsWithChars {
+    fn starts_with_chars(&self, prefix: &str) -> bool;
+}
+
+impl StartsWithChars for [Kept] {
+    fn starts_with_chars(&self, prefix: &str) -> bool {
+        let mut chars = self.iter();
+        prefix.chars().all(|wanted| chars.next().is_some_and(|(c, _)| *c == wanted))
+    }
+}
+
+fn blanks(line: &[Kept]) -> usize {
+    line.iter().take_while(|(c, _)| c.is_whitespace()).count()
+}
+
+fn is_blank_at(line: &[Kept], at: usize) -> bool {
+    line.get(at).is_none_or(|(c, _)| c.is_whitespace())
+}
+
+/// `-`, `•`, `[x]`.
+fn bullet(line: &[Kept]) -> Option<usize> {
+    let first = line.first()?.0;
+    if is_bullet(first) {
+        return Some(1);
+    }
+    if matches!(first, '-' | '*' | '+' | '–' | '—' | '>') && is_blank_at(line, 1) {
+        return Some(1);
+    }
+    let is_box = first == '[' && matches!(line.get(1)?.0, ' ' | 'x' | 'X') && line.get(2)?.0 == ']';
+    is_box.then_some(3)
+}
+
+/// `1.`, `(2)`, `３、`, `a)`, `iv.`, `④`.
+fn numbering(line: &[Kept]) -> Option<usize> {
+    let first = line.first()?.0;
+    if matches!(first, '①'..='⑳' | '⓪' | '❶'..='❿' | '➀'..='➓') {
+        return Some(1);
+    }
+    let opening = usize::from(matches!(first, '(' | '（'));
+    let digits = line[opening..].iter().take_while(|(c, _)| digit(*c).is_some()).count();
+    let letters = line[opening..].iter().take_while(|(c, _)| c.is_ascii_alphabetic()).count();
+    let is_roman = line[opening..opening + letters].iter().all(|(c, _)| matches!(c, 'i' | 'v' | 'x'));
+    let count = match (digits, letters) {
+        (1..=3, _) => digits,
+        (0, 1) => 1,
+        (0, 2..=5) if is_roman => letters,
+        _ => return None,
+    };
+    let closing = line.get(opening + count)?.0;
+    let end = opening + count + 1;
+    match closing {
+        ')' | '）' if opening == 1 || is_blank_at(line, end) || digits == 0 || !is_digit_at(line, end) => Some(end),
+        '.' | '．' if opening == 0 && is_blank_at(line, end) => {
+            let is_initial = digits == 0 && line[0].0.is_uppercase();
+            (!is_initial && !is_month_at(line, end)).then_some(end)
+        }
+        '、' if opening == 0 && digits > 0 => Some(end),
+        _ => None,
+    }
+}
+
+fn is_digit_at(line: &[Kept], at: usize) -> bool {
+    line.get(at).is_some_and(|(c, _)| digit(*c).is_some())
+}
+
+/// `3. Mai` at the beginning of a line is a date.
+fn is_month_at(line: &[Kept], at: usize) -> bool {
+    let start = at + blanks(&line[at..]);
+    let word: String =
+        line[start..].iter().map(|(c, _)| *c).take_while(|c| c.is_alphabetic()).flat_map(char::to_lowercase).collect();
+    number_words::month(&word).is_some()
+}
+
+/// `Step 1:`, `Tip 3 -`, `第2章`.
+fn label(line: &[Kept]) -> Option<usize> {
+    const LABELS: [&str; 28] = [
+        "step", "part", "phase", "stage", "option", "tip", "point", "reason", "example", "question", "answer", "method",
+        "day", "week", "note", "figure", "fig", "table", "chapter", "section", "rule", "fact", "item", "schritt",
+        "étape", "paso", "passo", "stap",
+    ];
+    let word: String =
+        line.iter().map(|(c, _)| *c).take_while(|c| c.is_alphabetic()).flat_map(char::to_lowercase).take(12).collect();
+    if !LABELS.contains(&word.as_str()) {
+        return None;
+    }
+    let mut at = word.chars().count();
+    at += blanks(&line[at..]);
+    let digits = line[at..].iter().take_while(|(c, _)| digit(*c).is_some()).count();
+    at += digits;
+    at += line[at..].iter().take_while(|(c, _)| *c == '*').count();
+    let is_closed = matches!(line.get(at)?.0, ':' | '：' | '.' | ')' | '-' | '–' | '—') && !is_digit_at(line, at + 1);
+    ((1..=3).contains(&digits) && is_closed).then_some(at + 1)
+}
+
+/// The characters of a line that say something.
+pub(super) fn clean(line: &[Kept]) -> Vec<Kept> {
+    let mut out: Vec<Kept> = Vec::with_capacity(line.len());
+    let mut at = 0;
+    while let Some((c, place)) = line.get(at).copied() {
+        if let Some(length) = removed(line, at) {
+            at += length;
+            drop_mark(line, at, place, &mut out);
+        } else if let Some((text, length)) = link(&line[at..]) {
+            out.extend(clean(text));
+            at += length;
+            if text.is_empty() {
+                drop_mark(line, at, place, &mut out);
+            }
+        } else {
+            let is_emphasis = matches!(c, '*' | '_' | '`') && is_at_edge(line, at);
+            if !is_emphasis && !(c.is_whitespace() && out.last().is_some_and(|(last, _)| last.is_whitespace())) {
+                out.push((c, place));
+            }
+            at += 1;
+        }
+    }
+    out
+}
+
+/// Closes the gap that a removed mark leaves: `facts [1].` is `facts.`, and `one.[1]Two` is two sentences.
+fn drop_mark(line: &[Kept], at: usize, place: usize, out: &mut Vec<Kept>) {
+    let next = line.get(at).map(|(c, _)| *c);
+    let last = out.last().map(|(c, _)| *c);
+    let closes = next.is_none_or(|c| matches!(c, '.' | ',' | ';' | ':' | '!' | '?' | ')' | '。' | '、'));
+    if closes && last.is_some_and(char::is_whitespace) {
+        out.pop();
+    } else if next.is_some_and(is_word) && last.is_some_and(|c| !c.is_whitespace() && !is_word(c)) {
+        out.push((' ', place));
+    }
+}
+
+fn is_at_edge(line: &[Kept], at: usize) -> bool {
+    let is_word_at = |at: Option<usize>| at.and_then(|at| line.get(at)).is_some_and(|(c, _)| is_word(*c));
+    let doubled = line.get(at + 1).is_some_and(|(c, _)| *c == line[at].0)
+        || at.checked_sub(1).is_some_and(|before| line[before].0 == line[at].0);
+    doubled || !(is_word_at(at.checked_sub(1)) && is_word_at(Some(at + 1)))
+}
+
+/// The length of what is removed whole at `at`: a citation, a footnote sign, a link, a tag.
+fn removed(line: &[Kept], at: usize) -> Option<usize> {
+    let rest = &line[at..];
+    match rest.first()?.0 {
+        '[' => {
+            let length = group(rest, ']')?;
+            let is_link = rest.get(length).is_some_and(|(c, _)| *c == '(');
+            (is_citation(&rest[1..length - 1], true) && !is_link).then_some(length)
+        }
+        '【' => group(rest, '】').filter(|length| {
+            rest[1..length - 1].iter().any(|(c, _)| digit(*c).is_some() || matches!(c, '†' | '‡'))
+        }),
+        '(' => group(rest, ')').filter(|length| is_citation(&rest[1..length - 1], false)),
+        '（' => group(rest, '）').filter(|length| is_citation(&rest[1..length - 1], false)),
+        '^' => {
+            let digits = rest[1..].iter().take_while(|(c, _)| digit(*c).is_some()).count();
+            let is_power = at.checked_sub(1).is_some_and(|before| is_digit_at(line, before));
+            (digits > 0 && !is_power).then_some(digits + 1)
+        }
+        '<' => tag(rest),
+        'h' | 'w' if at == 0 || !is_word(line[at - 1].0) => url(rest),
+        _ => None,
+    }
+}
+
+/// The length of a bracketed group without brackets inside.
+fn group(rest: &[Kept], closing: char) -> Option<usize> {
+    let opening = rest.first()?.0;
+    let length = rest.iter().take(82).position(|(c, _)| *c == closing)? + 1;
+    let inner = &rest[1..length - 1];
+    (!inner.is_empty() && !inner.iter().any(|(c, _)| *c == opening)).then_some(length)
+}
+
+fn is_citation(inner: &[Kept], is_square: bool) -> bool {
+    const WORDS: [&str; 22] = [
+        "source", "sources", "doc", "docs", "document", "documents", "chunk", "passage", "ref", "reference", "context",
+        "evidence", "citation", "see", "quelle", "fuente", "fonte", "出典", "来源", "note", "footnote", "id",
+    ];
+    let text: String = inner.iter().map(|(c, _)| *c).collect::<String>().to_lowercase();
+    let is_listed = |c: char| digit(c).is_some() || matches!(c, ' ' | ',' | ';' | '-' | '–' | '^' | '*' | '、' | '，');
+    let digits = text.chars().filter(|c| digit(*c).is_some()).count();
+    if digits > 0 && text.chars().all(is_listed) {
+        let longest = text.split(|c| digit(c).is_none()).map(|run| run.chars().count()).max().unwrap_or(0);
+        return is_square || longest <= 2;
+    }
+    if is_square && digits > 0 && !text.contains(char::is_whitespace) {
+        return true;
+    }
+    let word: String = text.chars().take_while(|c| c.is_alphabetic()).collect();
+    let rest = &text[word.len()..];
+    let leads = rest.starts_with([':', '：', ' ', '_', '-', '.', '[']) || rest.starts_with(|c| digit(c).is_some());
+    let says_which = digits > 0 || rest.contains([':', '：']) || (is_square && rest.is_empty());
+    WORDS.contains(&word.as_str()) && (leads || rest.is_empty()) && says_which
+}
+
+fn tag(rest: &[Kept]) -> Option<usize> {
+    let closing = usize::from(rest.get(1)?.0 == '/');
+    let name = rest[1 + closing..].iter().take_while(|(c, _)| c.is_ascii_alphanumeric()).count();
+    let length = rest.iter().take(60).position(|(c, _)| *c == '>')? + 1;
+    let text: String = rest[1..length - 1].iter().map(|(c, _)| *c).collect();
+    if text == "sup" {
+        let digits = rest[length..].iter().take_while(|(c, _)| digit(*c).is_some() || *c == ',').count();
+        return if rest[length + digits..].starts_with_chars("</sup>") { Some(length + digits + 6) } else { Some(length) };
+    }
+    let is_name = name > 0 && rest.get(1 + closing)?.0.is_ascii_alphabetic();
+    (is_name && !text.contains('<')).then_some(length)
+}
+
+fn url(rest: &[Kept]) -> Option<usize> {
+    let is_url = ["http://", "https://", "www."].iter().any(|prefix| rest.starts_with_chars(prefix));
+    if !is_url {
+        return None;
+    }
+    let stops = |c: char| c.is_whitespace() || matches!(c, ')' | ']' | '>' | '"' | '）' | '」' | '。' | '、');
+    let mut length = rest.iter().position(|(c, _)| stops(*c)).unwrap_or(rest.len());
+    while length > 0 && matches!(rest[length - 1].0, '.' | ',' | ';' | ':' | '!' | '?') {
+        length -= 1;
+    }
+    Some(length)
+}
+
+/// `[text](address)`: its text, and its length.
+fn link(rest: &[Kept]) -> Option<(&[Kept], usize)> {
+    if rest.first()?.0 != '[' {
+        return None;
+    }
+    let text = group(rest, ']')?;
+    if rest.get(text)?.0 != '(' {
+        return None;
+    }
+    let address = rest[text..].iter().take(2000).position(|(c, _)| *c == ')')? + 1;
+    let inner = &rest[1..text - 1];
+    let shown = if is_citation(inner, true) { &inner[..0] } else { inner };
+    Some((shown, text + address))
+}

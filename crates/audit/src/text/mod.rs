@@ -1,0 +1,36 @@
+//! Language-aware reading of texts: sentences, words and numbers, in any script.
+//!
+//! Nothing here depends on ASCII or on a full stop. Offsets count Unicode scalar values.
+
+pub(crate) mod chars;
+pub(crate) mod fold;
+mod marks;
+mod number_words;
+mod numbers;
+mod sentences;
+mod stop_words;
+mod words;
+
+pub use numbers::{Form, Number, Pool, numbers};
+pub use sentences::{Sentence, SentenceKind, sentences};
+pub use words::{Vocabulary, content_words, words};
+
+use crate::report::Span;
+
+/// The part of `text` that `span` covers, in scalar values.
+pub fn slice(text: &str, span: Span) -> &str {
+    let byte = |at: usize| text.char_indices().nth(at).map_or(text.len(), |(byte, _)| byte);
+    let start = byte(span.start);
+    text.get(start..byte(span.end).max(start)).unwrap_or_default()
+}
+
+/// At most `limit` scalar values of `text`, for messages.
+pub(crate) fn shorten(text: &str, limit: usize) -> String {
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if flat.chars().count() <= limit {
+        return flat;
+    }
+    let mut short: String = flat.chars().take(limit.saturating_sub(1)).collect();
+    short.push('…');
+    short
+}

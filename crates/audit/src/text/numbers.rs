@@ -1,0 +1,676 @@
+//! Numbers and dates in texts, so that two ways to write one number are found equal.
+//!
+//! A number is a set of readings, since `2,000` is two thousand here and two elsewhere. Two numbers
+//! agree when they share one. Dates are compared part by part, times as hours and minutes.
+
+use std::collections::HashSet;
+
+use super::chars::{digit, is_dash, is_unspaced, is_word};
+use super::number_words::{self, Word};
+use crate::report::Span;
+
+/// How a number is written, which says how much it weighs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// In digits, or the name of a month beside digits: it must be accounted for.
+    Digits,
+    /// In words, above twelve: it is as telling as digits, but easily worded otherwise.
+    Words,
+    /// Part of a name, a small number in words, a month alone: it can only confirm another.
+    Incidental,
+}
+
+/// One number of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Number {
+    /// As it is written.
+    pub text: String,
+    /// Where it stands, scalar values.
+    pub span: Span,
+    /// How it is written.
+    pub form: Form,
+    /// What it can mean; months are `m5`, times `t6:10`.
+    readings: Vec<String>,
+    /// What else it confirms: its parts, the hour of a full hour.
+    also: Vec<String>,
+    /// Powers of ten of the scale word that belongs to it.
+    scale: usize,
+}
+
+/// The numbers of one or several texts, to be looked up.
+#[derive(Debug, Clone, Default)]
+pub struct Pool(HashSet<String>);
+
+impl Pool {
+    /// The numbers of `texts`.
+    pub fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut pool = Self::default();
+        texts.into_iter().for_each(|text| pool.add(&numbers(text)));
+        pool
+    }
+
+    /// Adds numbers.
+    pub fn add(&mut self, numbers: &[Number]) {
+        for number in numbers {
+            self.0.extend(number.readings.iter().chain(&number.also).cloned());
+        }
+    }
+
+    /// Whether the number, as such, is here.
+    pub fn holds(&self, number: &Number) -> bool {
+        number.readings.iter().any(|reading| self.0.contains(reading))
+    }
+
+    /// Whether the number or what it implies is here: `2 a.m.` where `2` stands.
+    pub fn holds_loosely(&self, number: &Number) -> bool {
+        self.holds(number) || number.also.iter().any(|reading| self.0.contains(reading))
+    }
+}
+
+/// Every number of `text`, in reading order.
+pub fn numbers(text: &str) -> Vec<Number> {
+    let original: Vec<char> = text.chars().collect();
+    let chars = original.iter().map(|c| plain(*c)).collect();
+    let mut scan = Scan { original, chars, found: Vec::new() };
+    scan.run();
+    scan.join_ranges();
+    scan.weigh_months();
+    scan.found
+}
+
+/// One spelling for digits and for what can stand inside of a number.
+fn plain(c: char) -> char {
+    match c {
+        _ if c.is_ascii() => c,
+        '\u{66b}' | '．' => '.',
+        '\u{66c}' | '，' => ',',
+        '：' | '∶' => ':',
+        '％' | '٪' => '%',
+        '\u{2019}' => '\'',
+        '\u{a0}' | '\u{2007}' | '\u{2009}' | '\u{202f}' => '\u{a0}',
+        _ if is_dash(c) => '-',
+        _ => digit(c).map_or(c, |value| char::from(b'0' + value)),
+    }
+}
+
+struct Scan {
+    original: Vec<char>,
+    chars: Vec<char>,
+    found: Vec<Number>,
+}
+
+impl Scan {
+    fn run(&mut self) {
+        let mut at = 0;
+        while let Some(c) = self.chars.get(at).copied() {
+            at = if c.is_ascii_digit() {
+                self.in_digits(at)
+            } else if number_words::superscript(c).is_some() {
+                self.in_superscripts(at)
+            } else if number_words::han_digit(c).is_some() {
+                self.in_han(at)
+            } else if c.is_alphabetic() {
+                self.in_words(at)
+            } else {
+                at + 1
+            };
+        }
+    }
+
+    fn is_digit(&self, at: usize) -> bool {
+        self.chars.get(at).is_some_and(char::is_ascii_digit)
+    }
+
+    fn digits(&self, at: usize) -> &[char] {
+        let rest = self.chars.get(at..).unwrap_or_default();
+        &rest[..rest.iter().take_while(|c| c.is_ascii_digit()).count()]
+    }
+
+    /// The letters that begin at `at`, lower case.
+    fn word(&self, at: usize) -> String {
+        let rest = self.chars.get(at..).unwrap_or_default();
+        rest.iter().take_while(|c| c.is_alphabetic()).take(24).flat_map(|c| c.to_lowercase()).collect()
+    }
+
+    fn add(&mut self, start: usize, end: usize, form: Form, readings: Vec<String>, also: Vec<String>) {
+        let text = self.original[start..end].iter().collect();
+        self.found.push(Number { text, span: Span { start, end }, form, readings, also, scale: 0 });
+    }
+
+    /// Reads what begins with a digit at `start` and returns where it ends.
+    fn in_digits(&mut self, start: usize) -> usize {
+        let form = if self.is_part_of_name(start) { Form::Incidental } else { Form::Digits };
+        self.date(start, form)
+            .or_else(|| self.time(start, form))
+            .unwrap_or_else(|| self.quantity(start, form))
+    }
+
+    /// `N7`, `COVID-19`: digits that a word or a word with a hyphen leads into.
+    fn is_part_of_name(&self, start: usize) -> bool {
+        const JOINED: [&str; 10] = ["mid", "pre", "post", "non", "early", "late", "under", "over", "circa", "ca"];
+        const CURRENCIES: [&str; 12] =
+            ["eur", "usd", "gbp", "chf", "jpy", "cny", "inr", "rs", "sek", "nok", "dkk", "pln"];
+        let is_letter = |at: usize| self.chars.get(at).is_some_and(|c| c.is_alphabetic() && !is_unspaced(*c));
+        let Some(before) = start.checked_sub(1) else { return false };
+        let (end, allowed): (usize, &[&str]) = match self.chars[before] {
+            '-' if before > 0 => (before, &JOINED),
+            _ => (start, &CURRENCIES),
+        };
+        let Some(last) = end.checked_sub(1).filter(|last| is_letter(*last)) else { return false };
+        let first = (0..=last).rev().take(12).take_while(|at| is_letter(*at)).last().unwrap_or(last);
+        !allowed.contains(&self.word(first).as_str())
+    }
+
+    /// `2024-05-03`, `3.5.2024`, `05/03/24`: three numbers, the middle or the first a month.
+    fn date(&mut self, start: usize, form: Form) -> Option<usize> {
+        let first = self.digits(start).len();
+        let separator = *self.chars.get(start + first).filter(|c| matches!(c, '-' | '/' | '.'))?;
+        let second_at = start + first + 1;
+        let second = self.digits(second_at).len();
+        let third_at = second_at + second + 1;
+        let third = self.digits(third_at).len();
+        let is_followed = self.chars.get(third_at + third) == Some(&separator) && self.is_digit(third_at + third + 1);
+        if self.chars.get(second_at + second) != Some(&separator) || is_followed || !(1..=2).contains(&second) {
+            return None;
+        }
+        let year_at = match (first, third) {
+            (4, 1 | 2) => start,
+            (1 | 2, 4) => third_at,
+            (2, 2) if second == 2 => third_at,
+            (1 | 2, 2) if separator == '/' => third_at,
+            _ => return None,
+        };
+        let parts = [(start, first), (second_at, second), (third_at, third)];
+        let is_date = parts.iter().filter(|part| part.0 != year_at).all(|part| {
+            self.small(part.0, part.1).is_some_and(|value| (1..=31).contains(&value))
+        });
+        if !is_date {
+            return None;
+        }
+        for (at, length) in parts {
+            let value = integer(&self.chars[at..at + length]);
+            let mut readings = vec![value.clone()];
+            if at != year_at {
+                readings.extend(self.small(at, length).filter(|value| *value <= 12).map(|value| format!("m{value}")));
+            } else if length == 2 {
+                readings.extend([format!("20{value:0>2}"), format!("19{value:0>2}")]);
+            }
+            self.add(at, at + length, form, readings, Vec::new());
+        }
+        Some(third_at + third)
+    }
+
+    fn small(&self, at: usize, length: usize) -> Option<u32> {
+        self.chars.get(at..at + length)?.iter().collect::<String>().parse().ok()
+    }
+
+    /// `23:10`, `6.10 pm`, `23h10`, `23時10分`.
+    fn time(&mut self, start: usize, form: Form) -> Option<usize> {
+        let hours = self.digits(start).len();
+        let hour = Some(hours).filter(|hours| *hours <= 2).and_then(|hours| self.small(start, hours))?;
+        let mut at = start + hours;
+        let separator = *self.chars.get(at)?;
+        at += 1;
+        if separator == '시' && self.chars.get(at) == Some(&' ') {
+            at += 1;
+        }
+        let minutes = self.digits(at).len();
+        let minute = Some(minutes).filter(|minutes| *minutes <= 2).and_then(|minutes| self.small(at, minutes));
+        let after = at + minutes;
+        let is_time = match separator {
+            ':' | 'h' => minutes == 2,
+            '.' => minutes == 2 && self.half_of_day(after).is_some(),
+            '時' | '时' | '点' | '點' | '시' => matches!(self.chars.get(after), Some('分' | '분')),
+            _ => false,
+        };
+        let minute = minute.filter(|minute| is_time && *minute < 60 && hour < 30)?;
+        let mut end = after;
+        let mut seconds = String::new();
+        if separator == ':' && self.chars.get(end) == Some(&':') && self.digits(end + 1).len() == 2 {
+            seconds = format!(":{}", integer(self.digits(end + 1)));
+            end += 3;
+        }
+        let (hour_read, end) = self.half_of_day(end).map_or((hour, end), |(is_pm, end)| (on_clock(hour, is_pm), end));
+        let is_marked = end > after && seconds.is_empty();
+        let mut readings = vec![format!("t{hour_read}:{minute}{seconds}")];
+        // A clock face without a leading zero and without a.m. or p.m. may mean either half of the day.
+        if !is_marked && (1..12).contains(&hour) && hours == 1 {
+            readings.push(format!("t{}:{minute}{seconds}", hour + 12));
+        }
+        let mut also = Vec::new();
+        if minute == 0 && seconds.is_empty() {
+            also.push(hour.to_string());
+        }
+        if !matches!(separator, ':' | '.') {
+            also.extend([hour.to_string(), minute.to_string()]);
+        }
+        self.add(start, end, form, readings, also);
+        Some(end)
+    }
+
+    /// `a.m.` or `p.m.` at `at`: whether it is p.m., and where it ends.
+    fn half_of_day(&self, at: usize) -> Option<(bool, usize)> {
+        let mut at = if matches!(self.chars.get(at), Some(' ' | '\u{a0}')) { at + 1 } else { at };
+        let is_pm = match self.chars.get(at)?.to_ascii_lowercase() {
+            'a' => false,
+            'p' => true,
+            _ => return None,
+        };
+        at += 1;
+        let has_dots = self.chars.get(at) == Some(&'.');
+        at += usize::from(has_dots);
+        self.chars.get(at).filter(|c| c.eq_ignore_ascii_case(&'m'))?;
+        at += 1;
+        if has_dots && self.chars.get(at) == Some(&'.') {
+            at += 1;
+        }
+        self.chars.get(at).is_none_or(|c| !is_word(*c)).then_some((is_pm, at))
+    }
+
+    /// An amount: digits with separators, perhaps with a scale word.
+    fn quantity(&mut self, start: usize, form: Form) -> usize {
+        let mut groups = vec![self.digits(start).to_vec()];
+        let mut separators = Vec::new();
+        let mut end = start + groups[0].len();
+        while let Some(separator) = self.chars.get(end).copied().filter(|_| self.is_digit(end + 1)) {
+            let next = self.digits(end + 1);
+            let is_thousands = next.len() == 3 && groups.iter().all(|group| group.len() <= 3);
+            match separator {
+                '.' | ',' => {}
+                '\'' | '\u{a0}' if is_thousands => {}
+                ' ' if is_thousands && separators.iter().all(|before| *before == ' ') => {}
+                _ => break,
+            }
+            end += 1 + next.len();
+            separators.push(separator);
+            groups.push(next.to_vec());
+        }
+        let Some((mut readings, also)) = amount(&groups, &separators) else {
+            // A list without spaces, such as `1,2,5`: its first number; the scan goes on after it.
+            let first = integer(&groups[0]);
+            let end = start + groups[0].len();
+            self.add(start, end, form, vec![first], Vec::new());
+            return end;
+        };
+        if start > 0 && self.chars[start - 1] == '.' && separators.is_empty() && !self.is_word_at(start.wrapping_sub(2)) {
+            readings.push(decimal(&['0'], &groups[0]));
+        }
+        self.qualify(start, end, form, readings, also)
+    }
+
+    fn is_word_at(&self, at: usize) -> bool {
+        self.chars.get(at).is_some_and(|c| is_word(*c))
+    }
+
+    /// What follows an amount and changes its value: a scale, a per cent sign, a half of the day.
+    fn qualify(&mut self, start: usize, end: usize, form: Form, readings: Vec<String>, also: Vec<String>) -> usize {
+        let mut readings = readings;
+        let mut also = also;
+        let next = self.chars.get(end).copied().unwrap_or(' ');
+        let gap = usize::from(matches!(next, ' ' | '\u{a0}' | '-'));
+        let word = self.word(end + gap);
+        let mut after = end;
+        let mut scale = 0;
+        if let Some(places) = number_words::scale(&word) {
+            readings = readings.iter().map(|reading| shift(reading, places)).collect();
+            scale = places;
+            after = end + gap + word.chars().count();
+        } else if let Some((places, length)) = number_words::attached_scale(&word).filter(|_| gap == 0) {
+            let scaled: Vec<String> = readings.iter().map(|reading| shift(reading, places)).collect();
+            readings.extend(scaled);
+            after = end + length;
+        } else if let Some(value) = self.han_scaled(end, &readings) {
+            (readings, after) = value;
+        } else if let Some((is_pm, end)) = self.half_of_day(end) {
+            let length = self.digits(start).len();
+            if let Some(hour) = self.small(start, length).filter(|hour| length <= 2 && (1..=12).contains(hour)) {
+                also.extend(readings);
+                readings = vec![format!("t{}:0", on_clock(hour, is_pm))];
+                after = end;
+            }
+        } else if matches!(word.as_str(), "o" | "uhr" | "h" | "heures") || matches!(next, '時' | '时' | '点' | '點' | '시') {
+            also.extend(readings.iter().map(|reading| format!("t{reading}:0")));
+        } else if next == '月' || next == '월' {
+            let months: Vec<String> = readings.iter().map(|reading| format!("m{reading}")).collect();
+            readings.extend(months);
+        } else if word == "s" && gap == 0 && end - start == 2 {
+            let decades: Vec<String> = readings.iter().map(|reading| format!("19{reading}")).collect();
+            readings.extend(decades);
+        } else if self.chars.get(end + gap) == Some(&'%') || matches!(word.as_str(), "percent" | "prozent") {
+            let shares: Vec<String> = readings.iter().map(|reading| divide_by_hundred(reading)).collect();
+            readings.extend(shares);
+        } else if let Some(part) = number_words::fraction(next) {
+            also.extend(readings.iter().cloned());
+            readings = readings.iter().map(|reading| format!("{reading}{part}")).collect();
+            after = end + 1;
+        }
+        if end - start == 2 && start >= 5 && self.chars[start - 1] == '-' && self.digits(start - 5).len() == 4 {
+            let century: String = self.chars[start - 5..start - 3].iter().collect();
+            let years: Vec<String> = readings.iter().map(|reading| format!("{century}{reading:0>2}")).collect();
+            readings.extend(years); // 2015-16
+        }
+        self.add(start, after, form, readings, also);
+        if let Some(number) = self.found.last_mut() {
+            number.scale = scale;
+        }
+        after
+    }
+
+    /// `3万`, `1億2000万`.
+    fn han_scaled(&self, end: usize, readings: &[String]) -> Option<(Vec<String>, usize)> {
+        let mut sum = 0_u128;
+        let mut part: u128 = readings.first()?.parse().ok()?;
+        let mut at = end;
+        let mut last_places = usize::MAX;
+        loop {
+            let mut places = 0;
+            while let Some(more) = self.chars.get(at).and_then(|c| number_words::han_scale(*c)) {
+                places += more;
+                at += 1;
+            }
+            if places == 0 || places >= last_places || places > 24 {
+                break;
+            }
+            last_places = places;
+            sum = sum.checked_add(part.checked_mul(10_u128.checked_pow(u32::try_from(places).ok()?)?)?)?;
+            let next = self.digits(at);
+            if next.is_empty() {
+                return Some((vec![sum.to_string()], at));
+            }
+            part = next.iter().collect::<String>().parse().ok()?;
+            at += next.len();
+        }
+        (sum > 0).then(|| (vec![sum.saturating_add(part).to_string()], at))
+    }
+
+    fn in_superscripts(&mut self, start: usize) -> usize {
+        let digits: Vec<char> = self.chars[start..].iter().map_while(|c| number_words::superscript(*c)).collect();
+        let end = start + digits.len();
+        let mut readings = vec![integer(&digits)];
+        if let Some(part) = number_words::fraction(self.chars[start]) {
+            readings = vec![format!("0{part}")];
+        }
+        self.add(start, end, Form::Incidental, readings, Vec::new());
+        end
+    }
+
+    fn in_han(&mut self, start: usize) -> usize {
+        let run: Vec<char> = self.chars[start..].iter().copied().take_while(|c| number_words::is_han_numeral(*c)).collect();
+        let end = start + run.len();
+        if let Some(value) = number_words::han_value(&run) {
+            self.add(start, end, Form::Incidental, vec![value.to_string()], Vec::new());
+        }
+        end
+    }
+
+    /// Number words, months and Roman numerals among letters.
+    fn in_words(&mut self, start: usize) -> usize {
+        if is_unspaced(self.chars[start]) {
+            return start + 1;
+        }
+        let length = self.chars[start..].iter().take_while(|c| c.is_alphabetic() && !is_unspaced(**c)).count();
+        let end = start + length;
+        let is_glued = start.checked_sub(1).is_some_and(|before| self.is_digit(before)) || self.is_digit(end);
+        if length > 20 || is_glued {
+            return end;
+        }
+        let word = self.word(start);
+        let mut found: Vec<String> = number_words::month(&word).map(|month| format!("m{month}")).into_iter().collect();
+        let mut form = Form::Incidental;
+        let mut until = end;
+        match number_words::english(&word) {
+            Some(first) => {
+                let (value, after) = self.spelled(first, end);
+                if value > 12 {
+                    form = Form::Words;
+                }
+                until = after;
+                found.push(value.to_string());
+            }
+            None => found.extend(
+                number_words::other_language(&word)
+                    .or_else(|| number_words::roman(&self.chars[start..end]))
+                    .map(|value| value.to_string()),
+            ),
+        }
+        if !found.is_empty() {
+            self.add(start, until, form, found, Vec::new());
+        }
+        until
+    }
+
+    /// A number in several English words: `two hundred and fifty thousand`.
+    fn spelled(&self, first: Word, end: usize) -> (u64, usize) {
+        let mut sum = number_words::Sum::default();
+        sum.push(first);
+        let mut at = end;
+        loop {
+            let mut next = at;
+            while matches!(self.chars.get(next), Some(' ' | '-' | '\u{a0}')) && next < at + 2 {
+                next += 1;
+            }
+            let mut word = self.word(next);
+            if word == "and" && next > at && sum.takes_and() {
+                next += 4;
+                word = self.word(next);
+            }
+            let Some(part) = number_words::english(&word).filter(|part| next > at && sum.takes(*part)) else {
+                return (sum.value(), at);
+            };
+            sum.push(part);
+            at = next + word.chars().count();
+        }
+    }
+
+    /// In `3 to 5 million` the first number has the scale too.
+    fn join_ranges(&mut self) {
+        const JOINS: [&str; 11] = ["-", "to", "and", "or", "bis", "und", "et", "à", "a", "y", "e"];
+        for at in 1..self.found.len() {
+            let (scale, start) = (self.found[at].scale, self.found[at].span.start);
+            let before = &mut self.found[at - 1];
+            if scale == 0 || before.scale > 0 || before.form != Form::Digits || start < before.span.end {
+                continue;
+            }
+            let between: String = self.chars[before.span.end..start].iter().collect();
+            let join = between.trim_matches(|c: char| c.is_whitespace() || matches!(c, '$' | '€' | '£' | '¥'));
+            if JOINS.contains(&join) {
+                let scaled: Vec<String> = before.readings.iter().map(|reading| shift(reading, scale)).collect();
+                before.readings.extend(scaled);
+            }
+        }
+    }
+
+    /// A month counts where a day or a year stands beside it.
+    fn weigh_months(&mut self) {
+        const JOINS: [&str; 8] = ["", ",", ".", "of", "de", "del", "st", "the"];
+        for at in 0..self.found.len() {
+            let is_month = self.found[at].readings.iter().any(|reading| reading.starts_with('m'));
+            if !is_month || self.found[at].form != Form::Incidental {
+                continue;
+            }
+            let is_beside = |left: usize, right: usize| {
+                let (Some(left), Some(right)) = (self.found.get(left), self.found.get(right)) else { return false };
+                let is_dated = left.form == Form::Digits || right.form == Form::Digits;
+                let between = self.chars.get(left.span.end..right.span.start).unwrap_or_default();
+                let between: String = between.iter().take(12).collect();
+                is_dated && JOINS.contains(&ordinal_rest(&between).trim())
+            };
+            if (at > 0 && is_beside(at - 1, at)) || is_beside(at, at + 1) {
+                self.found[at].form = Form::Digits;
+            }
+        }
+    }
+}
+
+/// `3rd of May`: what is left between day and month without the ending of the day.
+fn ordinal_rest(between: &str) -> &str {
+    ["st", "nd", "rd", "th"].iter().find_map(|ending| between.strip_prefix(ending)).unwrap_or(between)
+}
+
+fn on_clock(hour: u32, is_pm: bool) -> u32 {
+    match (hour, is_pm) {
+        (12, false) => 0,
+        (1..12, true) => hour + 12,
+        _ => hour,
+    }
+}
+
+/// What groups of digits can mean, and their parts; none when they are several numbers.
+fn amount(groups: &[Vec<char>], separators: &[char]) -> Option<(Vec<String>, Vec<String>)> {
+    let whole = |groups: &[Vec<char>]| integer(&groups.concat());
+    let Some((last, before)) = groups.split_last() else { return None };
+    let Some((last_separator, earlier)) = separators.split_last() else { return Some((vec![whole(groups)], Vec::new())) };
+    let is_grouped = |groups: &[Vec<char>]| {
+        groups.len() > 1 && groups[0].len() <= 3 && groups[0] != ['0'] && groups[1..].iter().all(|group| group.len() == 3)
+    };
+    if earlier.is_empty() {
+        let fraction = decimal(&groups[0], last);
+        return Some(match last_separator {
+            '.' | ',' if is_grouped(groups) => (vec![whole(groups), fraction], Vec::new()),
+            '.' => {
+                let (hour, minute) = (integer(&groups[0]), integer(last));
+                let is_clock = last.len() == 2 && groups[0].len() <= 2;
+                let also = if is_clock { vec![format!("t{hour}:{minute}")] } else { Vec::new() };
+                (vec![fraction], also)
+            }
+            ',' => (vec![fraction], vec![integer(&groups[0]), integer(last)]),
+            _ => (vec![whole(groups)], groups.iter().map(|group| integer(group)).collect()),
+        });
+    }
+    let is_uniform = earlier.iter().all(|separator| separator == last_separator);
+    let is_indian = *last_separator == ','
+        && last.len() == 3
+        && groups[0].len() <= 2
+        && before[1..].iter().all(|group| group.len() == 2);
+    if is_uniform && (is_grouped(groups) || is_indian) {
+        return Some((vec![whole(groups)], Vec::new()));
+    }
+    if is_uniform && *last_separator == '.' {
+        let version: Vec<String> = groups.iter().map(|group| integer(group)).collect();
+        return Some((vec![version.join(".")], version));
+    }
+    let has_decimals = matches!(last_separator, '.' | ',')
+        && earlier.iter().all(|separator| separator != last_separator)
+        && is_grouped(before);
+    has_decimals.then(|| (vec![decimal(&before.concat(), last)], Vec::new()))
+}
+
+fn integer(digits: &[char]) -> String {
+    let text: String = digits.iter().collect();
+    let trimmed = text.trim_start_matches('0');
+    if trimmed.is_empty() { "0".to_owned() } else { trimmed.to_owned() }
+}
+
+fn decimal(whole: &[char], fraction: &[char]) -> String {
+    let fraction: String = fraction.iter().collect();
+    let fraction = fraction.trim_end_matches('0');
+    if fraction.is_empty() { integer(whole) } else { format!("{}.{fraction}", integer(whole)) }
+}
+
+/// Moves the decimal point to the right.
+fn shift(value: &str, places: usize) -> String {
+    if !value.starts_with(|c: char| c.is_ascii_digit()) {
+        return value.to_owned();
+    }
+    let (whole, fraction) = value.split_once('.').unwrap_or((value, ""));
+    let mut digits: Vec<char> = fraction.chars().collect();
+    digits.resize(digits.len().max(places), '0');
+    let moved: Vec<char> = whole.chars().chain(digits.drain(..places)).collect();
+    decimal(&moved, &digits)
+}
+
+fn divide_by_hundred(value: &str) -> String {
+    let (whole, fraction) = value.split_once('.').unwrap_or((value, ""));
+    let padded: Vec<char> = format!("{whole:0>3}").chars().collect();
+    let (left, right) = padded.split_at(padded.len() - 2);
+    let right: Vec<char> = right.iter().copied().chain(fraction.chars()).collect();
+    decimal(left, &right)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_held(number: &str, text: &str) -> bool {
+        let pool = Pool::of([text]);
+        let numbers = numbers(number);
+        assert!(!numbers.is_empty(), "{number}");
+        numbers.iter().all(|number| pool.holds(number))
+    }
+
+    #[test]
+    fn one_number_in_two_spellings() {
+        for (one, other) in [
+            ("2,000", "2000"),
+            ("2.000", "2000"),
+            ("2 000", "2000"),
+            ("1\u{a0}234\u{a0}567", "1,234,567"),
+            ("12,34,567", "1234567"),
+            ("161,53 m", "161.53 metres"),
+            ("06:10", "6:10"),
+            ("6:10 pm", "18:10"),
+            ("2 a.m.", "02:00"),
+            ("two", "2"),
+            ("2", "zwei"),
+            ("twenty-five", "25"),
+            ("two hundred and fifty thousand", "250,000"),
+            ("3 million", "3,000,000"),
+            ("3.5bn", "3 500 000 000"),
+            ("between 3 million and 5 million", "3 to 5 million"),
+            ("3 May 2024", "2024-05-03"),
+            ("2024-05-03", "May 3rd, 2024"),
+            ("03.05.2024", "3 May 2024"),
+            ("05/03/24", "3 May 2024"),
+            ("2024年5月3日", "2024-05-03"),
+            ("50%", "50 percent"),
+            ("20 %", "0.2"),
+            ("٢٠٢٤", "2024"),
+            ("２３：１０", "23:10"),
+            ("3万", "30000"),
+            ("1億2000万", "120,000,000"),
+            ("3人", "三人"),
+            ("2024", "二〇二四年"),
+            ("World War 2", "World War II"),
+            ("10^6", "10⁶"),
+            ("3½", "3.5"),
+            ("1990", "1990s"),
+            ("1st", "first"),
+            ("2015-2016", "2015-16"),
+            ("v3.10.2", "3.10.2"),
+            ("23時10分", "23:10"),
+            ("EUR5", "5 euro"),
+        ] {
+            assert!(is_held(one, other), "{one} / {other}: {:?} {:?}", numbers(one), numbers(other));
+        }
+    }
+
+    #[test]
+    fn another_number_is_another_number() {
+        for (one, other) in [
+            ("23:40", "23:10"),
+            ("3 million", "3 billion"),
+            ("3", "3 million"),
+            ("10", "10.5"),
+            ("10", "2010"),
+            ("2,80", "280"),
+            ("6:10 pm", "6:10 am"),
+            ("10²", "102"),
+            ("3 May 2024", "3 June 2024"),
+            ("0.5", "5"),
+            ("1890", "1980"),
+        ] {
+            assert!(!is_held(one, other), "{one} / {other}: {:?} {:?}", numbers(one), numbers(other));
+        }
+    }
+
+    #[test]
+    fn names_and_small_words_only_confirm() {
+        let forms = |text: &str| numbers(text).iter().map(|number| number.form).collect::<Vec<_>>();
+        assert_eq!(forms("Night bus N7, COVID-19 and GPT-4"), [Form::Incidental; 3]);
+        assert_eq!(forms("two of them may come"), [Form::Incidental; 2]);
+        assert_eq!(forms("mid-1990s"), [Form::Digits]);
+        assert_eq!(forms("in May 2024"), [Form::Digits; 2]);
+        assert_eq!(forms("thirty"), [Form::Words]);
+        assert_eq!(forms("10mg"), [Form::Digits]);
+    }
+}

@@ -1,0 +1,258 @@
+//! Sentences of an answer, without list marks, citation marks, links and emphasis.
+
+use icu_segmenter::SentenceSegmenter;
+
+use super::chars::{digit, is_word};
+use super::marks::{clean, is_rule_line, leading_mark};
+use super::number_words;
+use crate::report::Span;
+
+/// What a sentence does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SentenceKind {
+    /// It says something that can be checked.
+    Statement,
+    /// It asks.
+    Question,
+    /// It announces what follows: a heading, or words that end in a colon.
+    LeadIn,
+    /// Nothing but marks.
+    Mark,
+}
+
+/// One sentence. A line break ends a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sentence {
+    /// The words, without marks.
+    pub text: String,
+    /// Where it stands, in scalar values of the whole text.
+    pub span: Span,
+    /// What it does.
+    pub kind: SentenceKind,
+}
+
+impl Sentence {
+    /// Whether it says something that can be checked.
+    pub fn is_statement(&self) -> bool {
+        self.kind == SentenceKind::Statement
+    }
+}
+
+/// A character that stays, and its place in the whole text.
+pub(super) type Kept = (char, usize);
+
+/// The sentences of `text`, in order.
+pub fn sentences(text: &str) -> Vec<Sentence> {
+    let mut out: Vec<Sentence> = Vec::new();
+    let mut open_lead = None;
+    let mut start = 0;
+    for line in text.split_inclusive(|c| matches!(c, '\n' | '\r' | '\u{2028}' | '\u{2029}')) {
+        let length = line.chars().count();
+        let chars: Vec<Kept> = line.chars().zip(start..).collect();
+        start += length;
+        let first = out.len();
+        let is_item = read_line(&chars, &mut out);
+        // "Here are three tips" is a lead-in when a list follows, even without a colon.
+        if let Some(lead) = open_lead.filter(|_| is_item && out.len() > first) {
+            announce(&mut out, lead);
+        }
+        if out.len() > first {
+            open_lead = Some(out.len() - 1).filter(|_| !is_item);
+        }
+    }
+    out
+}
+
+fn announce(sentences: &mut [Sentence], at: usize) {
+    const OPENINGS: [&str; 8] = ["here ", "below ", "the following", "following ", "these ", "there are ", "see ", "listed "];
+    if let Some(sentence) = sentences.get_mut(at).filter(|sentence| sentence.is_statement()) {
+        let lower = sentence.text.to_lowercase();
+        if OPENINGS.iter().any(|opening| lower.starts_with(opening)) {
+            sentence.kind = SentenceKind::LeadIn;
+        }
+    }
+}
+
+/// Adds the sentences of one line; returns whether the line is a list item.
+fn read_line(line: &[Kept], out: &mut Vec<Sentence>) -> bool {
+    let Some(from) = line.iter().position(|(c, _)| !c.is_whitespace()) else { return false };
+    let to = line.iter().rposition(|(c, _)| !c.is_whitespace()).map_or(from, |last| last + 1);
+    let line = &line[from..to];
+    if is_rule_line(line) {
+        out.push(sentence(String::new(), line, SentenceKind::Mark));
+        return false;
+    }
+    let mark = leading_mark(line);
+    let body = clean(&line[mark.length..]);
+    let Some(last) = line.last().map(|(_, at)| at + 1) else { return mark.is_item };
+    let text: String = body.iter().map(|(c, _)| c).collect();
+    if !text.chars().any(is_word) {
+        out.push(sentence(text.trim().to_owned(), line, SentenceKind::Mark));
+        return mark.is_item;
+    }
+    let mut byte = 0;
+    let mut kept = body.iter().peekable();
+    for end in borders(&text) {
+        let part = &text[byte..end];
+        byte = end;
+        let places: Vec<usize> = kept.by_ref().take(part.chars().count()).map(|(_, at)| *at).collect();
+        let lead = part.len() - part.trim_start().len();
+        let skipped = part[..lead].chars().count();
+        let trimmed = part.trim();
+        let (Some(first), Some(after)) = (places.get(skipped), kept.peek().map(|(_, at)| *at).or(Some(last))) else { continue };
+        if trimmed.is_empty() {
+            continue;
+        }
+        let kind = if mark.is_heading { SentenceKind::LeadIn } else { kind_of(trimmed) };
+        let end = end_of(line, after);
+        out.push(Sentence { text: trimmed.to_owned(), span: Span { start: *first, end: end.max(first + 1) }, kind });
+    }
+    mark.is_item
+}
+
+fn sentence(text: String, line: &[Kept], kind: SentenceKind) -> Sentence {
+    let start = line.first().map_or(0, |(_, at)| *at);
+    Sentence { text, span: Span { start, end: line.last().map_or(start, |(_, at)| at + 1) }, kind }
+}
+
+/// The end of a sentence before the character at `after`: marks that were removed belong to it, white space and
+/// emphasis do not.
+fn end_of(line: &[Kept], after: usize) -> usize {
+    let origin = line.first().map_or(0, |(_, at)| *at);
+    let before = line.get(..after.saturating_sub(origin)).unwrap_or(line);
+    let last = before.iter().rposition(|(c, _)| !c.is_whitespace() && !matches!(c, '*' | '_' | '`'));
+    last.map_or(after, |last| origin + last + 1)
+}
+
+fn kind_of(text: &str) -> SentenceKind {
+    if !text.chars().any(is_word) || text.trim_end_matches('.').chars().all(|c| digit(c).is_some()) && text.ends_with('.') {
+        return SentenceKind::Mark;
+    }
+    let is_closing = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '”' | '’' | '»' | ')' | ']' | '）' | '」' | '*' | '_');
+    match text.trim_end_matches(is_closing).chars().next_back() {
+        Some('?' | '？' | '؟' | '\u{37e}' | '՞' | '⁇' | '‽' | '፧') => SentenceKind::Question,
+        Some(':' | '：' | '︰' | '﹕') => SentenceKind::LeadIn,
+        _ => SentenceKind::Statement,
+    }
+}
+
+/// Where sentences end, in bytes.
+fn borders(text: &str) -> Vec<usize> {
+    let segmenter = SentenceSegmenter::new(Default::default());
+    let mut ends: Vec<usize> = Vec::new();
+    let mut start = 0;
+    for end in segmenter.segment_str(text).filter(|end| *end > 0) {
+        if let Some(colon) = announcement(&text[start..end]) {
+            ends.push(start + colon);
+            start += colon;
+        }
+        if end == text.len() || !goes_on(&text[start..end], &text[end..]) {
+            ends.push(end);
+            start = end;
+        }
+    }
+    ends
+}
+
+/// "Here are two facts: ..." in one line: where the announcement ends.
+fn announcement(text: &str) -> Option<usize> {
+    const OPENINGS: [&str; 5] = ["Here are ", "Here is ", "Here's ", "Below ", "The following "];
+    let body = text.trim_start();
+    OPENINGS.iter().any(|opening| body.starts_with(opening)).then_some(())?;
+    let colon = text.find(": ")? + 1;
+    (text[..colon].chars().count() <= 100).then_some(colon)
+}
+
+/// Whether a full stop belonged to an abbreviation, an initial or a German date.
+fn goes_on(before: &str, after: &str) -> bool {
+    const ABBREVIATIONS: &str = " dr mr mrs ms prof st no nos vs approx fig figs inc ltd co corp jr sr e.g i.e cf vol ed eds \
+        gen col sgt lt rev hon gov sen rep univ dept est ca bzw z.b d.h u.a nr abb bd hrsg evtl ggf inkl usw p pp art \
+        al mt ft op etc.c m.me mme mlle sra dott sig ";
+    let Some(stem) = before.trim_end().strip_suffix('.') else { return false };
+    let word = stem.rsplit(|c: char| c.is_whitespace() || matches!(c, '(' | '[' | '"' | '“')).next().unwrap_or_default();
+    if word.is_empty() {
+        return false;
+    }
+    let next = after.trim_start();
+    if word.chars().all(|c| digit(c).is_some()) && word.len() <= 2 {
+        let month: String = next.chars().take_while(|c| c.is_alphabetic()).flat_map(char::to_lowercase).collect();
+        return number_words::month(&month).is_some();
+    }
+    let mut chars = word.chars();
+    if let (Some(initial), None) = (chars.next(), chars.next()) {
+        return initial.is_uppercase() && initial != 'I' && next.starts_with(char::is_uppercase);
+    }
+    word.len() < 8 && ABBREVIATIONS.contains(&format!(" {} ", word.to_lowercase()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::slice;
+
+    fn read(text: &str) -> Vec<(String, SentenceKind)> {
+        sentences(text).into_iter().map(|sentence| (sentence.text, sentence.kind)).collect()
+    }
+
+    fn statements(text: &str) -> Vec<String> {
+        sentences(text).into_iter().filter(Sentence::is_statement).map(|sentence| sentence.text).collect()
+    }
+
+    #[test]
+    fn marks_are_left_out() {
+        use SentenceKind::{LeadIn, Statement};
+        assert_eq!(
+            read("Here are 2 facts [1][2]:\n1. The tram leaves at 23:40 [3].\n2) **Bus** N7 runs until 02:00.【4†timetable】"),
+            [
+                ("Here are 2 facts:".into(), LeadIn),
+                ("The tram leaves at 23:40.".into(), Statement),
+                ("Bus N7 runs until 02:00.".into(), Statement),
+            ]
+        );
+    }
+
+    #[test]
+    fn citations_of_many_shapes_are_no_words() {
+        for text in [
+            "It costs 5 euro [1, 2].",
+            "It costs 5 euro (source 2).",
+            "It costs 5 euro【1†source】.",
+            "It costs 5 euro.^1",
+            "It costs 5 euro [^1].",
+            "It costs 5 euro [doc_3-17].",
+            "It costs 5 euro [Document 2].",
+            "It costs 5 euro (Source: fares, 2).",
+            "It costs 5 euro<sup>2</sup>.",
+            "- [ ] It costs 5 euro [1](https://example.org/a_1).",
+            "Step 3: It costs 5 euro.",
+            "**2. It costs 5 euro.**",
+        ] {
+            assert_eq!(statements(text), ["It costs 5 euro."], "{text}");
+        }
+        assert_eq!(statements("See https://example.org/2020/5 now."), ["See now."]);
+        assert_eq!(statements("It opened (2019)."), ["It opened (2019)."]);
+    }
+
+    #[test]
+    fn sentences_of_many_languages() {
+        assert_eq!(statements("東京タワーは高い。高さは333メートルです。").len(), 2);
+        assert_eq!(statements("الحافلة تعمل حتى ٢. القطار لا يعمل.").len(), 2);
+        assert_eq!(statements("หนึ่ง\nสอง").len(), 2);
+        assert_eq!(statements("Am 3. Mai 2024 kam Dr. Roth. Er blieb."), ["Am 3. Mai 2024 kam Dr. Roth.", "Er blieb."]);
+        assert_eq!(read("本当ですか？")[0].1, SentenceKind::Question);
+        assert_eq!(read("次の通り：")[0].1, SentenceKind::LeadIn);
+    }
+
+    #[test]
+    fn headings_and_rules_are_no_statements() {
+        assert!(statements("## Top 10\n\n---\n**Prices in 2024**\n| --- | --- |").is_empty());
+        assert_eq!(read("There are 3 ways\n- by bus")[0].1, SentenceKind::LeadIn);
+    }
+
+    #[test]
+    fn spans_lead_back_to_the_text() {
+        let text = "Ä 1: é😀 one.  Two [1]. \n\n- Thrée!";
+        let parts: Vec<&str> = sentences(text).iter().map(|sentence| slice(text, sentence.span)).collect();
+        assert_eq!(parts, ["Ä 1: é😀 one.", "Two [1].", "Thrée!"]);
+    }
+}

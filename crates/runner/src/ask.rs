@@ -1,0 +1,129 @@
+//! One call of the judge, written down as an attempt.
+
+use audit::policy::Class;
+use audit::prompt::Rendered;
+use audit::record::{Attempt, Opening};
+use audit::reply::{Code, Problem};
+use audit::{Outcome, Span, assess};
+use chrono::{DateTime, Utc};
+use judge::{JudgeError, Reply};
+use serde_json::{Value, json};
+use trace::{Kind, Trace};
+
+/// What is known about a call before it is made.
+pub(crate) struct Call<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) trace: &'a Trace,
+    pub(crate) opening: &'a Opening,
+    pub(crate) model: &'a str,
+    pub(crate) unit: u32,
+    pub(crate) number: u32,
+    pub(crate) section: Option<Span>,
+    pub(crate) started_at: DateTime<Utc>,
+    pub(crate) request: Vec<u8>,
+}
+
+/// The question that carries a rendered prompt.
+pub(crate) fn question(kind: Kind, schema: Value, rendered: Rendered, trace: &Trace) -> judge::Question {
+    judge::Question {
+        system: rendered.system,
+        user: rendered.user,
+        schema,
+        schema_name: kind.as_str().to_owned(),
+        trace_id: trace.trace_id.clone(),
+    }
+}
+
+impl Call<'_> {
+    fn blank(&self, class: Class, problems: &[Problem]) -> Attempt {
+        Attempt {
+            unit: self.unit,
+            number: self.number,
+            started_at: self.started_at,
+            latency: std::time::Duration::ZERO,
+            judge: self.opening.judge.clone(),
+            model: self.model.to_owned(),
+            model_answered: None,
+            prompt_version: self.opening.prompt_version.clone(),
+            prompt_hash: self.opening.prompt_hash.clone(),
+            request: self.request.clone(),
+            raw_reply: None,
+            content: None,
+            finish_reason: None,
+            http_status: None,
+            prompt_tokens: None,
+            completion_tokens: None,
+            cost_micros: None,
+            currency: None,
+            class,
+            problems: json!(problems),
+            remedy: None,
+        }
+    }
+
+    /// A reply that came back whole.
+    pub(crate) fn replied(&self, reply: Reply) -> Attempt {
+        let (class, problems) = self.judge(&reply);
+        Attempt {
+            latency: reply.latency,
+            model_answered: reply.model,
+            raw_reply: Some(reply.body),
+            content: Some(reply.refusal.unwrap_or(reply.content)),
+            finish_reason: reply.finish_reason,
+            http_status: Some(200),
+            prompt_tokens: reply.usage.map(|usage| usage.prompt),
+            completion_tokens: reply.usage.map(|usage| usage.completion),
+            cost_micros: reply.cost.as_ref().map(|cost| cost.micros),
+            currency: reply.cost.map(|cost| cost.currency),
+            ..self.blank(class, &problems)
+        }
+    }
+
+    fn judge(&self, reply: &Reply) -> (Class, Vec<Problem>) {
+        if reply.refusal.is_some() {
+            let problem = Problem::new(Code::Refused, "$", "the provider marked the reply as a refusal");
+            return (Class::Refusal, vec![problem]);
+        }
+        match assess(self.kind, self.trace, self.section, &reply.content, reply.finish_reason.as_deref()) {
+            Ok(assessment) => (class_of(assessment.outcome), assessment.problems),
+            // The kind was looked up before the call was made.
+            Err(unavailable) => (Class::Permanent, vec![Problem::new(Code::Refused, "$", unavailable.to_string())]),
+        }
+    }
+
+    /// A call that brought no reply. None when it is no attempt: nothing was sent, or we stopped it ourselves.
+    pub(crate) fn failed(&self, error: &JudgeError) -> Option<Attempt> {
+        if !error.sent || error.class == judge::Class::Interrupted {
+            return None;
+        }
+        let (class, code) = match error.class {
+            judge::Class::Transport | judge::Class::Interrupted => (Class::Transport, None),
+            judge::Class::Throttle => (Class::Throttle, None),
+            judge::Class::Permanent => (Class::Permanent, None),
+            judge::Class::ContextTooLong => (Class::ContextTooLong, None),
+            judge::Class::Refusal => (Class::Refusal, Some(Code::Refused)),
+            judge::Class::Oversized => (Class::Format, Some(Code::Truncated)),
+        };
+        let problems = match code {
+            Some(code) => json!([Problem::new(code, "$", error.message.clone())]),
+            None => json!([{ "code": class.as_str(), "path": "$", "message": error.message }]),
+        };
+        Some(Attempt {
+            latency: error.latency,
+            raw_reply: (!error.body.is_empty()).then(|| error.body.clone()),
+            http_status: error.status,
+            problems,
+            ..self.blank(class, &[])
+        })
+    }
+}
+
+/// The class of a reply that was received in full.
+pub(crate) fn class_of(outcome: Outcome) -> Class {
+    match outcome {
+        Outcome::Accepted => Class::Accepted,
+        Outcome::Format => Class::Format,
+        Outcome::Content => Class::Content,
+        Outcome::Refusal => Class::Refusal,
+    }
+}

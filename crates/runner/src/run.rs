@@ -1,0 +1,380 @@
+//! The loop: derive what comes next, do it, keep it.
+
+use std::time::Duration;
+
+use audit::policy::{Class, Policy};
+use audit::prompt::{self, Constraint, Prompt, PromptError};
+use audit::record::{Attempt, AuditKey, Ending, Opening, TraceRecord};
+use audit::reply::Problem;
+use audit::routing::{self, Disposition, Reason, Routed};
+use audit::{Report, Span, assess, compare, kinds, sections};
+use chrono::{DateTime, Utc};
+use judge::Judge;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+use trace::completeness::{self, Prepared};
+use trace::{Readiness, Requirements};
+
+use crate::ask::{Call, question};
+use crate::progress::{self, Assessor, Next};
+use crate::{Kept, Sink, SinkError, events};
+
+/// How audits are run.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Longest unit of an answer, in scalar values; longer answers are cut into sections.
+    pub max_unit_chars: usize,
+    /// Calls per delivery before a transport failure is handed back.
+    pub quick_tries: u32,
+    /// Delays between quick tries.
+    pub delays: judge::delay::DelaySettings,
+    /// A trace that could not be judged for this long ends `judge_unavailable`.
+    pub max_age: Duration,
+}
+
+/// One audit that a delivery asks for.
+#[derive(Debug, Clone)]
+pub struct Delivery {
+    /// Which audit.
+    pub key: AuditKey,
+    /// The trace and its bytes.
+    pub trace: TraceRecord,
+    /// What was fixed when the audit was opened, if it was.
+    pub opening: Option<Opening>,
+    /// Committed attempts.
+    pub attempts: Vec<Attempt>,
+    /// When the trace was first received, over all parked copies.
+    pub first_seen: DateTime<Utc>,
+    /// The producer's own queue and correlation id, if a reply is allowed there.
+    pub reply_to: Option<(String, Option<String>)>,
+    /// What the project demands of a trace.
+    pub requirements: Requirements,
+    /// The project's routing policy.
+    pub routing: routing::Policy,
+    /// The kind's retry policy.
+    pub policy: Policy,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub enum Run {
+    /// The audit is over; commit this.
+    Ended(Box<Ending>),
+    /// No reply could be had. Park the delivery.
+    Parked {
+        /// Whether this counts as a try, so that the delay tier rises.
+        advance: bool,
+        /// Why, for the log.
+        reason: String,
+    },
+    /// Another worker is ahead with this audit: read again what is known.
+    Yielded,
+    /// The stop token was cancelled; nothing uncommitted is lost.
+    Interrupted,
+}
+
+/// A run that could not go on for reasons of ours.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// This version cannot run the kind.
+    #[error(transparent)]
+    Kind(#[from] kinds::Unavailable),
+    /// The prompt of an open audit is not known here.
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
+    /// Attempts could not be made durable.
+    #[error(transparent)]
+    Sink(#[from] SinkError),
+}
+
+/// Runs audits with one judge.
+#[derive(Debug, Clone)]
+pub struct Runner {
+    judge: Judge,
+    settings: Settings,
+}
+
+impl Runner {
+    /// A runner that asks `judge`.
+    pub fn new(judge: Judge, settings: Settings) -> Self {
+        Self { judge, settings }
+    }
+
+    /// The judge that is asked.
+    pub fn judge(&self) -> &Judge {
+        &self.judge
+    }
+
+    /// Runs one audit to its end, or as far as it goes.
+    ///
+    /// # Errors
+    /// [`RunError`]: the delivery must be handed back; nothing was lost.
+    pub async fn run(&self, delivery: Delivery, sink: &impl Sink, stop: &CancellationToken) -> Result<Run, RunError> {
+        let spec = kinds::find(delivery.key.kind)?;
+        let prompt = match &delivery.opening {
+            Some(opening) => Prompt::of_version(spec, &opening.prompt_version)?,
+            None => Prompt::newest(spec)?,
+        };
+        let mut delivery = delivery;
+        let opening = delivery.opening.take().unwrap_or_else(|| self.open(&prompt, &delivery.trace));
+        let end = |report, routed| End { delivery: &delivery, opening: &opening, judge: &self.judge, report, routed };
+        let prepared = match completeness::check(&delivery.trace.trace, delivery.key.kind, &delivery.requirements) {
+            Readiness::Complete(prepared) => prepared,
+            Readiness::Incomplete(problems) => {
+                let ended = end(None, Routed::unjudged(Disposition::Incomplete)).with(Vec::new(), problems, json!({}));
+                return Ok(Run::Ended(Box::new(ended)));
+            }
+            Readiness::NotApplicable(why) => {
+                let problems = vec![trace::Problem::new("$", why)];
+                let ended = end(None, Routed::unjudged(Disposition::NotApplicable)).with(Vec::new(), problems, json!({}));
+                return Ok(Run::Ended(Box::new(ended)));
+            }
+        };
+        if let Some(report) = (spec.decide_by_rule)(&prepared.trace) {
+            return Ok(Run::Ended(Box::new(self.judged(&delivery, &opening, &prepared, report, Vec::new()))));
+        }
+        let session = Session { runner: self, spec, delivery: &delivery, opening: &opening, prompt: &prompt, prepared: &prepared };
+        session.run(sink, stop).await
+    }
+
+    fn open(&self, prompt: &Prompt, record: &TraceRecord) -> Opening {
+        // A version 4 UUID without its dashes: random, and never a word of a text by chance.
+        let candidates = std::iter::repeat_with(|| uuid::Uuid::new_v4().simple().to_string()[..16].to_owned());
+        Opening {
+            prompt_version: prompt.version.clone(),
+            prompt_hash: prompt.hash.clone(),
+            judge: self.judge.profile().name().to_owned(),
+            nonce: prompt::choose_nonce(&record.trace, candidates).unwrap_or_default(),
+            opened_at: Utc::now(),
+        }
+    }
+
+    fn judged(
+        &self,
+        delivery: &Delivery,
+        opening: &Opening,
+        prepared: &Prepared,
+        report: Report,
+        attempts: Vec<Attempt>,
+    ) -> Ending {
+        let comparison = prepared.trace.human_label.as_ref().map(|label| compare::compare(&report, label));
+        let routed =
+            routing::route(&delivery.routing, &prepared.trace, delivery.key.id(), &report, comparison.as_ref());
+        let end = End { delivery, opening, judge: &self.judge, report: Some((report, comparison)), routed };
+        end.with(attempts, Vec::new(), json!(prepared.provenance))
+    }
+}
+
+/// An end in the making.
+struct End<'a> {
+    delivery: &'a Delivery,
+    opening: &'a Opening,
+    judge: &'a Judge,
+    report: Option<(Report, Option<compare::Comparison>)>,
+    routed: Routed,
+}
+
+impl End<'_> {
+    fn with(self, attempts: Vec<Attempt>, problems: Vec<trace::Problem>, provenance: serde_json::Value) -> Ending {
+        let (report, comparison) = self.report.map_or((None, None), |(report, comparison)| (Some(report), comparison));
+        let mut ending = Ending {
+            key: self.delivery.key.clone(),
+            opening: self.opening.clone(),
+            trace: self.delivery.trace.clone(),
+            attempts,
+            report,
+            comparison,
+            routed: self.routed,
+            trace_problems: problems,
+            provenance,
+            // No golden run of any prompt and judge is on record yet.
+            uncalibrated: true,
+            practice: self.judge.profile().is_practice(),
+            ended_at: Utc::now(),
+            events: Vec::new(),
+        };
+        let reply_to = self.delivery.reply_to.as_ref().map(|(queue, id)| (queue.as_str(), id.as_deref()));
+        ending.events = events::all(&ending, reply_to);
+        ending
+    }
+}
+
+/// One run of one audit.
+struct Session<'a> {
+    runner: &'a Runner,
+    spec: &'static kinds::Spec,
+    delivery: &'a Delivery,
+    opening: &'a Opening,
+    prompt: &'a Prompt,
+    prepared: &'a Prepared,
+}
+
+impl Assessor for Session<'_> {
+    fn assess(&self, section: Option<Span>, attempt: &Attempt) -> (Vec<Problem>, Option<Report>) {
+        let content = attempt.content.as_deref().unwrap_or_default();
+        let finish = attempt.finish_reason.as_deref();
+        match assess(self.spec.kind, &self.prepared.trace, section, content, finish) {
+            Ok(assessment) => (assessment.problems, assessment.report),
+            Err(_) => (Vec::new(), None),
+        }
+    }
+}
+
+impl Session<'_> {
+    async fn run(&self, sink: &impl Sink, stop: &CancellationToken) -> Result<Run, RunError> {
+        let mut attempts = self.delivery.attempts.clone();
+        let mut committed = attempts.len();
+        let mut tries = 0;
+        let mut delays = judge::delay::Delays::new(self.runner.settings.delays);
+        loop {
+            let answer = self.prepared.trace.answer.as_deref().unwrap_or_default();
+            let max_chars = self.runner.settings.max_unit_chars;
+            let next = progress::next(answer, max_chars, &self.delivery.policy, &attempts, self);
+            let (unit, number, section, again) = match next {
+                Next::Ask { unit, number, section, again } => (unit, number, section, again),
+                Next::Done(reports) => return Ok(self.done(reports, attempts.split_off(committed))),
+                Next::GaveUp { class, message } => {
+                    return Ok(self.gave_up(Routed::unusable(class, message), attempts.split_off(committed)));
+                }
+            };
+            if let Some((last, (remedy, _))) = attempts.last_mut().zip(again.as_ref()) {
+                last.remedy = Some(*remedy);
+            }
+            // Everything so far is durable before the next call: a crash must not give a budget back.
+            if committed < attempts.len() {
+                match sink.keep(&self.delivery.key, self.opening, &self.delivery.trace, &attempts[committed..]).await? {
+                    Kept::Committed => committed = attempts.len(),
+                    Kept::LostRace => return Ok(Run::Yielded),
+                }
+            }
+            match self.call(unit, number, section, again, stop).await {
+                Called::Replied(attempt) => {
+                    tries = 0;
+                    attempts.push(*attempt);
+                }
+                Called::Interrupted => return Ok(Run::Interrupted),
+                Called::Failed { attempt, advance, reason } => {
+                    attempts.extend(attempt.map(|attempt| *attempt));
+                    tries += 1;
+                    if advance && tries < self.runner.settings.quick_tries {
+                        let delay = delays.next_delay();
+                        tokio::select! {
+                            () = stop.cancelled() => {}
+                            () = tokio::time::sleep(delay) => continue,
+                        }
+                    }
+                    return self.hand_back(attempts.split_off(committed), advance, reason, sink).await;
+                }
+            }
+        }
+    }
+
+    /// No reply could be had: the audit ends when it is too old, else its attempts are kept and it is parked.
+    async fn hand_back(
+        &self,
+        pending: Vec<Attempt>,
+        advance: bool,
+        reason: String,
+        sink: &impl Sink,
+    ) -> Result<Run, RunError> {
+        let age = (Utc::now() - self.delivery.first_seen).to_std().unwrap_or_default();
+        if age >= self.runner.settings.max_age {
+            let routed = Routed::unjudged(Disposition::JudgeUnavailable);
+            return Ok(self.gave_up(routed, pending));
+        }
+        if !pending.is_empty() {
+            let key = &self.delivery.key;
+            if sink.keep(key, self.opening, &self.delivery.trace, &pending).await? == Kept::LostRace {
+                return Ok(Run::Yielded);
+            }
+        }
+        Ok(Run::Parked { advance, reason })
+    }
+
+    async fn call(
+        &self,
+        unit: u32,
+        number: u32,
+        section: Option<Span>,
+        again: Option<(audit::policy::Remedy, Vec<Problem>)>,
+        stop: &CancellationToken,
+    ) -> Called {
+        let trace = &self.prepared.trace;
+        let constraint = again.as_ref().map(|(remedy, problems)| Constraint { remedy: *remedy, problems });
+        let rendered = prompt::render(self.prompt, trace, section, &self.opening.nonce, constraint);
+        let question = question(self.spec.kind, (self.spec.schema)(), rendered, trace);
+        let call = Call {
+            kind: self.spec.kind,
+            trace,
+            opening: self.opening,
+            model: self.runner.judge.profile().model(),
+            unit,
+            number,
+            section,
+            started_at: Utc::now(),
+            request: self.runner.judge.body(&question).to_string().into_bytes(),
+        };
+        match self.runner.judge.ask(&question, stop).await {
+            Ok(reply) => {
+                let attempt = call.replied(reply);
+                warn_about_model(&attempt);
+                Called::Replied(Box::new(attempt))
+            }
+            Err(error) if error.class == judge::Class::Interrupted => Called::Interrupted,
+            Err(error) => {
+                let attempt = call.failed(&error);
+                match attempt {
+                    Some(attempt) if attempt.class.is_reply() || attempt.class == Class::ContextTooLong => {
+                        Called::Replied(Box::new(attempt))
+                    }
+                    attempt => Called::Failed {
+                        attempt: attempt.map(Box::new),
+                        advance: error.class == judge::Class::Transport,
+                        reason: error.message,
+                    },
+                }
+            }
+        }
+    }
+
+    fn done(&self, reports: Vec<Report>, pending: Vec<Attempt>) -> Run {
+        let mut report = sections::merge(reports);
+        report.score = (self.spec.score)(&report);
+        let ending = self.runner.judged(self.delivery, self.opening, self.prepared, report, pending);
+        Run::Ended(Box::new(ending))
+    }
+
+    fn gave_up(&self, routed: Routed, pending: Vec<Attempt>) -> Run {
+        let end = End { delivery: self.delivery, opening: self.opening, judge: &self.runner.judge, report: None, routed };
+        Run::Ended(Box::new(end.with(pending, Vec::new(), json!(self.prepared.provenance))))
+    }
+}
+
+enum Called {
+    /// Something that the policy decides about.
+    Replied(Box<Attempt>),
+    /// No reply; `attempt` is none when nothing was sent.
+    Failed { attempt: Option<Box<Attempt>>, advance: bool, reason: String },
+    /// We were told to stop.
+    Interrupted,
+}
+
+/// A pinned model that answers under another name means that verdicts are not comparable.
+fn warn_about_model(attempt: &Attempt) {
+    if let Some(answered) = attempt.model_answered.as_deref().filter(|answered| *answered != attempt.model) {
+        tracing::warn!(asked = attempt.model, answered, "another model answered than the one that was asked for");
+    }
+}
+
+/// The reason list of a review item that no routing policy made.
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unusable_reply_holds_the_answer_and_names_why() {
+        let routed = Routed::unusable(Class::Content, "why".into());
+        assert_eq!(routed.disposition, Disposition::Inconsistent);
+        assert_eq!(routed.reasons, [Reason { code: "inconsistent".into(), message: "why".into(), claims: vec![] }]);
+    }
+}

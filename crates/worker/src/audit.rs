@@ -1,0 +1,163 @@
+//! One audit kind of one delivery: look up, run, commit.
+
+use ::audit::compare;
+use ::audit::record::{Attempt, AuditKey, Known, Opening, TraceRecord};
+use ::audit::routing::Disposition;
+use chrono::{DateTime, Utc};
+use runner::{Delivery, Kept, Run, RunError, Sink, SinkError};
+use store::{Finished, Store};
+use tokio_util::sync::CancellationToken;
+use trace::{Kind, Readiness, completeness};
+
+use crate::patience::{GivenUp, chain, persist};
+use crate::worker::Context;
+
+/// What a delivery knows beyond its trace.
+#[derive(Debug, Clone)]
+pub(crate) struct Circumstances {
+    pub(crate) generation: u32,
+    pub(crate) first_seen: DateTime<Utc>,
+    pub(crate) redelivered: bool,
+    pub(crate) reply_to: Option<(String, Option<String>)>,
+}
+
+/// What became of one kind.
+#[derive(Debug)]
+pub(crate) enum Fate {
+    /// It has ended, here or before.
+    Ended,
+    /// It has to be tried again later.
+    Parked { advance: bool, reason: String },
+    /// The worker stops; the delivery goes back.
+    HandedBack,
+    /// Something of ours failed in a way that trying again cannot mend at once.
+    Failed(String),
+}
+
+/// Keeps attempts in Postgres, through outages.
+struct Durable<'a> {
+    store: &'a Store,
+    abort: &'a CancellationToken,
+}
+
+impl Sink for Durable<'_> {
+    async fn keep(
+        &self,
+        key: &AuditKey,
+        opening: &Opening,
+        trace: &TraceRecord,
+        attempts: &[Attempt],
+    ) -> Result<Kept, SinkError> {
+        let kept = persist("keeping attempts", self.abort, async || {
+            self.store.keep(key, opening, trace, attempts).await
+        });
+        match kept.await {
+            Ok(store::Kept::Committed) => Ok(Kept::Committed),
+            Ok(store::Kept::LostRace) => Ok(Kept::LostRace),
+            Err(error) => Err(SinkError(Box::new(error))),
+        }
+    }
+}
+
+/// Takes one audit to its end, or as far as it goes now.
+pub(crate) async fn settle(
+    context: &Context,
+    kind: Kind,
+    record: &TraceRecord,
+    circumstances: &Circumstances,
+    abort: &CancellationToken,
+) -> Fate {
+    match attempt(context, kind, record, circumstances, abort).await {
+        Ok(fate) => fate,
+        Err(GivenUp::Stopped) => Fate::HandedBack,
+        Err(GivenUp::Failed(error)) => Fate::Failed(chain(&error)),
+    }
+}
+
+async fn attempt(
+    context: &Context,
+    kind: Kind,
+    record: &TraceRecord,
+    circumstances: &Circumstances,
+    abort: &CancellationToken,
+) -> Result<Fate, GivenUp> {
+    let project = context.settings.project(&record.trace.project);
+    let is_complete =
+        matches!(completeness::check(&record.trace, kind, &project.requirements), Readiness::Complete(_));
+    let mut key = AuditKey {
+        project: record.trace.project.clone(),
+        trace_id: record.trace.trace_id.clone(),
+        content_hash: trace::content_hash(&record.trace),
+        kind,
+        generation: circumstances.generation,
+        repeat: 0,
+    };
+    let known = loop {
+        let found = persist("looking up an audit", abort, async || context.store.lookup(&key).await).await?;
+        if found.other_content {
+            tracing::warn!(project = %key.project, trace_id = %key.trace_id, "this trace id came before with other content");
+        }
+        match found.known {
+            // A complete copy follows an incomplete one: that is a new audit of the same content.
+            Known::Ended { disposition: Disposition::Incomplete } if is_complete => key.generation += 1,
+            Known::Ended { .. } => return already_ended(context, &key, record, circumstances, abort).await,
+            known => break known,
+        }
+    };
+    let (opening, attempts) = match known {
+        Known::Open { opening, attempts } => (Some(opening), attempts),
+        _ => (None, Vec::new()),
+    };
+    let delivery = Delivery {
+        key: key.clone(),
+        trace: record.clone(),
+        opening,
+        attempts,
+        first_seen: circumstances.first_seen,
+        reply_to: circumstances.reply_to.clone(),
+        requirements: project.requirements,
+        routing: project.routing.clone(),
+        policy: context.settings.policy(kind),
+    };
+    let sink = Durable { store: &context.store, abort };
+    match context.runner.run(delivery, &sink, abort).await {
+        Ok(Run::Ended(ending)) => {
+            let finished = persist("committing an audit", abort, async || context.store.finish(&ending).await).await?;
+            match finished {
+                Finished::Committed => context.hurry_relay(),
+                Finished::AlreadyEnded => return already_ended(context, &key, record, circumstances, abort).await,
+                Finished::LostRace => return Ok(yielded()),
+            }
+            Ok(Fate::Ended)
+        }
+        Ok(Run::Parked { advance, reason }) => Ok(Fate::Parked { advance, reason }),
+        Ok(Run::Yielded) => Ok(yielded()),
+        Ok(Run::Interrupted) => Ok(Fate::HandedBack),
+        Err(RunError::Sink(_)) if abort.is_cancelled() => Ok(Fate::HandedBack),
+        Err(error) => Ok(Fate::Failed(chain(&error))),
+    }
+}
+
+fn yielded() -> Fate {
+    Fate::Parked { advance: false, reason: "another worker is ahead with this audit".into() }
+}
+
+/// The same trace again: it is counted, not judged. A label that came later updates the comparison.
+async fn already_ended(
+    context: &Context,
+    key: &AuditKey,
+    record: &TraceRecord,
+    circumstances: &Circumstances,
+    abort: &CancellationToken,
+) -> Result<Fate, GivenUp> {
+    // The broker's own redelivery is not a producer's duplicate.
+    if !circumstances.redelivered {
+        persist("counting a duplicate", abort, async || context.store.count_duplicate(key).await).await?;
+    }
+    if let Some(label) = &record.trace.human_label {
+        let compare = |report: &::audit::Report| compare::compare(report, label);
+        persist("updating a comparison", abort, async || context.store.update_comparison(key, label, compare).await)
+            .await?;
+    }
+    Ok(Fate::Ended)
+}

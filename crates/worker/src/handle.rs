@@ -1,0 +1,206 @@
+//! One delivery, from decoding to settling.
+
+use chrono::Utc;
+use queue::{Delivery, Envelope, Settled};
+use serde_json::json;
+use store::{DeadLetter, DeadSource};
+use tokio_util::sync::CancellationToken;
+use trace::{Kind, Problem, Trace};
+
+use crate::audit::{Circumstances, Fate, settle};
+use crate::patience::{GivenUp, chain, persist};
+use crate::worker::Context;
+use ::audit::record::TraceRecord;
+
+/// Takes one delivery to its end. Whatever happens, it is acked, parked or handed back.
+pub(crate) async fn handle(context: &Context, delivery: Delivery, abort: &CancellationToken) {
+    if !delivery.is_held() {
+        return;
+    }
+    let verdict = if delivery.body.len() > context.settings.max_message_bytes {
+        let reason = format!(
+            "the message has {} bytes, more than worker.max_message_bytes allows ({})",
+            delivery.body.len(),
+            context.settings.max_message_bytes
+        );
+        bury(context, &delivery, DeadSource::Oversized, reason, &[], abort).await
+    } else {
+        match trace::decode(&delivery.body) {
+            Ok(trace) => audits(context, &delivery, trace, abort).await,
+            Err(undecodable) => {
+                let reason = undecodable.to_string();
+                bury(context, &delivery, DeadSource::Undecodable, reason, &undecodable.problems, abort).await
+            }
+        }
+    };
+    conclude(context, delivery, verdict).await;
+}
+
+/// What to do with the delivery.
+enum Verdict {
+    /// What it caused is durable.
+    Ack,
+    /// It goes to a delay tier, for the kinds that remain.
+    Park { kinds: Vec<Kind>, advance: bool, reason: String },
+    /// It goes back to its queue at once.
+    HandBack,
+}
+
+async fn audits(context: &Context, delivery: &Delivery, trace: Trace, abort: &CancellationToken) -> Verdict {
+    let wanted = match wanted_kinds(context, &delivery.envelope, &trace) {
+        Ok(wanted) => wanted,
+        Err(reason) => return bury(context, delivery, DeadSource::UnsupportedKind, reason, &[], abort).await,
+    };
+    let circumstances = Circumstances {
+        generation: delivery.envelope.generation,
+        first_seen: delivery.envelope.first_seen.unwrap_or_else(Utc::now),
+        redelivered: delivery.redelivered,
+        reply_to: reply_to(context, &delivery.envelope),
+    };
+    let record = TraceRecord { trace, payload: delivery.body.clone(), received_at: Utc::now() };
+    let mut remaining = Vec::new();
+    let mut park = None;
+    for kind in wanted {
+        if let Err(unavailable) = ::audit::kinds::find(kind) {
+            let reason = unavailable.to_string();
+            match bury(context, delivery, DeadSource::UnsupportedKind, reason, &[], abort).await {
+                Verdict::Ack => continue,
+                other => return other,
+            }
+        }
+        match settle(context, kind, &record, &circumstances, abort).await {
+            Fate::Ended => {}
+            Fate::Parked { advance, reason } => {
+                remaining.push(kind);
+                park = Some((advance, reason));
+            }
+            Fate::Failed(reason) => {
+                tracing::error!(trace_id = %record.trace.trace_id, %kind, reason, "an audit failed; it is parked");
+                if is_too_old(context, &circumstances) {
+                    match bury(context, delivery, DeadSource::Failed, reason, &[], abort).await {
+                        Verdict::Ack => continue,
+                        other => return other,
+                    }
+                }
+                remaining.push(kind);
+                park = Some((true, reason));
+            }
+            Fate::HandedBack => return Verdict::HandBack,
+        }
+    }
+    match park {
+        Some((advance, reason)) => Verdict::Park { kinds: remaining, advance, reason },
+        None => Verdict::Ack,
+    }
+}
+
+fn is_too_old(context: &Context, circumstances: &Circumstances) -> bool {
+    (Utc::now() - circumstances.first_seen).to_std().is_ok_and(|age| age >= context.settings.max_age)
+}
+
+/// The kinds still to do: what a parked copy names, else what the trace asks for, else the project's default.
+fn wanted_kinds(context: &Context, envelope: &Envelope, trace: &Trace) -> Result<Vec<Kind>, String> {
+    let mut kinds = if envelope.kinds.is_empty() {
+        trace.audits.clone()
+    } else {
+        let parsed: Result<Vec<Kind>, _> = envelope.kinds.iter().map(|word| word.parse::<Kind>()).collect();
+        parsed.map_err(|error| format!("header {}: {error}", queue::header::KINDS))?
+    };
+    if kinds.is_empty() {
+        kinds.clone_from(&context.settings.project(&trace.project).audits);
+    }
+    let mut seen = std::collections::HashSet::new();
+    kinds.retain(|kind| seen.insert(*kind));
+    Ok(kinds)
+}
+
+/// A producer may name its own reply queue; anything else could flood a queue that is not the producer's.
+fn reply_to(context: &Context, envelope: &Envelope) -> Option<(String, Option<String>)> {
+    let queue = envelope.reply_to.as_deref()?;
+    let allowed = queue.starts_with("amq.")
+        || context.settings.reply_to_prefixes.iter().any(|prefix| queue.starts_with(prefix.as_str()));
+    if !allowed {
+        tracing::warn!(queue, "reply_to is not honoured: not an amq.* name and not in worker.reply_to_prefixes");
+        return None;
+    }
+    Some((queue.to_owned(), envelope.correlation_id.clone()))
+}
+
+/// Puts a message into the dead letters.
+async fn bury(
+    context: &Context,
+    delivery: &Delivery,
+    source: DeadSource,
+    reason: String,
+    problems: &[Problem],
+    abort: &CancellationToken,
+) -> Verdict {
+    tracing::warn!(source = source.as_str(), reason, bytes = delivery.body.len(), "a message became a dead letter");
+    let letter = dead_letter(delivery, source, reason, problems);
+    match persist("burying a message", abort, async || context.store.bury(&letter).await).await {
+        Ok(_) => Verdict::Ack,
+        Err(GivenUp::Stopped) => Verdict::HandBack,
+        Err(GivenUp::Failed(error)) => {
+            // The broker's delivery limit keeps this from going round for ever.
+            tracing::error!(error = %chain(&error), "a message could not be buried; it goes back to its queue");
+            Verdict::HandBack
+        }
+    }
+}
+
+/// The dead letter that keeps all of a delivery.
+pub(crate) fn dead_letter(delivery: &Delivery, source: DeadSource, reason: String, problems: &[Problem]) -> DeadLetter {
+    let envelope = &delivery.envelope;
+    // Best effort: many undecodable messages still say whose they are.
+    let named: Option<serde_json::Value> = serde_json::from_slice(&delivery.body).ok();
+    let name = |key: &str| named.as_ref().and_then(|value| value.get(key)?.as_str()).map(str::to_owned);
+    DeadLetter {
+        source,
+        reason,
+        problems: json!(problems),
+        body: delivery.body.clone(),
+        headers: json!({
+            "message_id": envelope.message_id,
+            "correlation_id": envelope.correlation_id,
+            "reply_to": envelope.reply_to,
+            "content_type": envelope.content_type,
+            "routing_key": delivery.routing_key,
+            "returns": delivery.returns,
+        }),
+        lane: delivery.lane().map(|lane| lane.routing_key().to_owned()),
+        project: name("project"),
+        trace_id: name("trace_id"),
+        kinds: envelope.kinds.clone(),
+        generation: envelope.generation,
+        seen_at: Utc::now(),
+    }
+}
+
+async fn conclude(context: &Context, delivery: Delivery, verdict: Verdict) {
+    let settled = match verdict {
+        Verdict::Ack => delivery.ack().await,
+        Verdict::HandBack => delivery.requeue().await,
+        Verdict::Park { kinds, advance, reason } => {
+            let tier = delivery.envelope.tier.unwrap_or(0);
+            let mut envelope = delivery.envelope.clone();
+            envelope.kinds = kinds.iter().map(|kind| kind.as_str().to_owned()).collect();
+            envelope.tier = Some(if advance { tier.saturating_add(1) } else { tier });
+            let index = usize::try_from(tier).unwrap_or(usize::MAX);
+            match context.publisher.park(&delivery, index, &envelope).await {
+                Ok(()) => {
+                    tracing::info!(tier, reason, "a delivery was parked");
+                    delivery.ack().await
+                }
+                Err(error) => {
+                    tracing::warn!(error = %chain(&error), "a delivery could not be parked; it goes back to its queue");
+                    delivery.requeue().await
+                }
+            }
+        }
+    };
+    match settled {
+        Ok(Settled::Sent) => {}
+        Ok(Settled::Lost) => tracing::debug!("the channel of a delivery is gone; the broker delivers it again"),
+        Err(error) => tracing::warn!(error = %chain(&error), "a delivery could not be settled"),
+    }
+}

@@ -1,0 +1,115 @@
+//! Publishes the outbox: leased batches, confirms, and no transaction held meanwhile.
+
+use std::time::Duration;
+
+use queue::{Envelope, Message, PublishError, Target};
+use store::{OutboxRow, Sent};
+use tokio_util::sync::CancellationToken;
+
+use crate::patience::{chain, persist};
+use crate::worker::Context;
+
+/// How long a message that the broker did not take waits before the next try.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
+
+/// Publishes until the stop, and once more after it for what the last commits wrote.
+pub(crate) async fn run(context: &Context, stop: &CancellationToken) {
+    loop {
+        let stopping = stop.is_cancelled();
+        let moved = pass(context, stop).await;
+        if stopping {
+            return;
+        }
+        if moved == 0 {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = context.outbox.notified() => {}
+                () = tokio::time::sleep(context.settings.relay.poll) => {}
+            }
+        }
+    }
+}
+
+/// Leases one batch and publishes it. Returns how many rows were settled.
+async fn pass(context: &Context, stop: &CancellationToken) -> usize {
+    let settings = context.settings.relay;
+    let leased = persist("leasing the outbox", stop, async || context.store.lease(settings.batch, settings.lease).await);
+    let rows = match leased.await {
+        Ok(rows) => rows,
+        Err(error) => {
+            tracing::warn!(error = %chain(&error), "the outbox could not be read");
+            return 0;
+        }
+    };
+    if rows.is_empty() {
+        return 0;
+    }
+    let (sent, failed) = publish(context, rows).await;
+    let settled = sent.len();
+    if !sent.is_empty() {
+        // Not given up at the stop: a published row that is not marked would be published again.
+        let marked = persist("marking the outbox", &CancellationToken::new(), async || context.store.mark_sent(&sent).await);
+        if let Err(error) = marked.await {
+            tracing::warn!(error = %chain(&error), "published messages could not be marked; they will be sent again");
+        }
+    }
+    if !failed.is_empty() {
+        let released = persist("releasing the outbox", stop, async || {
+            context.store.release(&failed, PAUSE_AFTER_FAILURE).await
+        });
+        if let Err(error) = released.await {
+            tracing::warn!(error = %chain(&error), "unsent messages wait for the end of their lease");
+        }
+    }
+    settled
+}
+
+/// Publishes rows; says which are done, and which must be tried again.
+async fn publish(context: &Context, rows: Vec<OutboxRow>) -> (Vec<Sent>, Vec<uuid::Uuid>) {
+    let (ids, messages): (Vec<_>, Vec<_>) = rows.into_iter().map(|row| (row.id, message(row))).unzip();
+    let (mut sent, mut failed) = (Vec::new(), Vec::new());
+    let mut sort = |id: uuid::Uuid, outcome: Result<(), PublishError>| match outcome {
+        Ok(()) => sent.push(Sent { id, outcome: "confirmed".into() }),
+        Err(error @ (PublishError::Returned { .. } | PublishError::Refused(_))) => {
+            // Who asked is gone. That is noted, and not tried for ever.
+            tracing::warn!(error = %chain(&error), "nobody takes an outbox message any more");
+            sent.push(Sent { id, outcome: chain(&error) });
+        }
+        Err(error) => {
+            tracing::debug!(error = %chain(&error), "an outbox message was not confirmed; it is sent again");
+            failed.push(id);
+        }
+    };
+    // Events may have no listener, so they go in one pipeline; what a person or a producer must get goes alone.
+    let is_event = |message: &Message| message.target.is_event();
+    let (events, single): (Vec<_>, Vec<_>) = ids.into_iter().zip(messages).partition(|(_, message)| is_event(message));
+    let (event_ids, events): (Vec<_>, Vec<_>) = events.into_iter().unzip();
+    for (id, outcome) in event_ids.into_iter().zip(context.publisher.publish_many(&events).await) {
+        sort(id, outcome);
+    }
+    let outcomes = futures_util::future::join_all(
+        single.iter().map(|(id, message)| async move { (*id, context.publisher.publish(message).await) }),
+    );
+    for (id, outcome) in outcomes.await {
+        sort(id, outcome);
+    }
+    (sent, failed)
+}
+
+fn message(row: OutboxRow) -> Message {
+    let target = match row.exchange.as_str() {
+        "" => Target::reply_to(&row.routing_key),
+        _ if row.routing_key.starts_with("review.") => Target::review(&row.routing_key),
+        _ => Target::event(&row.routing_key),
+    };
+    Message {
+        target,
+        envelope: Envelope {
+            // The row's id: whoever sees a message twice can tell.
+            message_id: Some(row.id.to_string()),
+            correlation_id: row.correlation_id,
+            ..Envelope::default()
+        },
+        body: row.body,
+    }
+}

@@ -1,0 +1,86 @@
+//! What a worker needs to know.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use ::audit::policy::Policy;
+use ::audit::routing;
+use trace::{Kind, Requirements};
+
+/// How a worker works.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// How long deliveries in work may go on after the stop.
+    pub drain_deadline: Duration,
+    /// Longer messages become dead letters before they are parsed, in bytes.
+    pub max_message_bytes: usize,
+    /// After this time without a judge an audit ends `judge_unavailable`.
+    pub max_age: Duration,
+    /// Queues with these prefixes may be answered to, besides `amq.*`.
+    pub reply_to_prefixes: Vec<String>,
+    /// Which lanes are consumed.
+    pub lanes: Lanes,
+    /// The outbox relay.
+    pub relay: RelaySettings,
+    /// Retry policies that differ from the kind's own.
+    pub policies: HashMap<Kind, Policy>,
+    /// Policies of named projects.
+    pub projects: HashMap<String, Project>,
+    /// The policy of all other projects.
+    pub default_project: Project,
+}
+
+/// Which lanes a worker consumes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lanes {
+    /// `groundcrew.audit.urgent`
+    pub urgent: bool,
+    /// `groundcrew.audit.normal`
+    pub normal: bool,
+    /// `groundcrew.audit.bulk`
+    pub bulk: bool,
+}
+
+/// How the outbox is published.
+#[derive(Debug, Clone, Copy)]
+pub struct RelaySettings {
+    /// Rows per batch.
+    pub batch: usize,
+    /// How long a batch belongs to one relay; longer than the publish time-out.
+    pub lease: Duration,
+    /// How often the table is looked at when nothing hurries the relay.
+    pub poll: Duration,
+}
+
+/// What a project asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Project {
+    /// Audit kinds for traces that name none.
+    pub audits: Vec<Kind>,
+    /// Fields of the retrieval that may be missing.
+    pub requirements: Requirements,
+    /// Who has to see what.
+    pub routing: routing::Policy,
+}
+
+impl Default for Project {
+    fn default() -> Self {
+        Self {
+            audits: vec![Kind::Faithfulness],
+            requirements: Requirements::default(),
+            routing: routing::Policy::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// The policy of a project.
+    pub fn project(&self, name: &str) -> &Project {
+        self.projects.get(name).unwrap_or(&self.default_project)
+    }
+
+    /// The retry policy of a kind.
+    pub fn policy(&self, kind: Kind) -> Policy {
+        self.policies.get(&kind).copied().unwrap_or_else(|| Policy::of(kind))
+    }
+}
