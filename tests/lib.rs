@@ -1,1 +1,1 @@
-//! Holds the system tests; see `it/main.rs`.
+//! The whole system over real RabbitMQ and Postgres. Everything is in `it/`.

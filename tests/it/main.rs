@@ -1,1 +1,15 @@
-//! System tests.
+//! The whole system over real RabbitMQ and Postgres, seen from outside: what a producer publishes, what the tables
+//! and the exchanges hold afterwards, and what happens when anything in between fails.
+//!
+//! Each test has a virtual host, a database and a judge of its own. `./dev test` starts the services.
+
+mod analyst;
+mod crash;
+mod dead_letters;
+mod duplicates;
+mod faults;
+mod hostile;
+mod path;
+mod retries;
+mod shutdown;
+mod transport;

@@ -267,3 +267,133 @@ fn is_sampled(audit: Uuid, rate: f64) -> bool {
     let draw = u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]);
     f64::from(draw) < rate * f64::from(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{Claim, Doubt, Verdict};
+
+    fn claim(verdict: Verdict, severity: Option<Severity>) -> Claim {
+        Claim {
+            text: "x".into(),
+            verdict,
+            judge_verdict: None,
+            severity,
+            confidence: None,
+            explanation: String::new(),
+            evidence: Vec::new(),
+            answer_span: None,
+            by_rule: false,
+        }
+    }
+
+    fn report(findings: &[Severity], grounded: usize) -> Report {
+        let mut claims: Vec<Claim> = findings.iter().map(|it| claim(Verdict::Unsupported, Some(*it))).collect();
+        claims.extend(std::iter::repeat_with(|| claim(Verdict::Grounded, None)).take(grounded));
+        #[expect(clippy::cast_precision_loss, reason = "a handful of claims")]
+        let score = grounded as f64 / claims.len() as f64;
+        Report { score: Some(score), claims, ..Report::default() }
+    }
+
+    fn trace(fields: serde_json::Value) -> Trace {
+        let mut message = serde_json::json!({"schema": trace::SCHEMA, "trace_id": "t", "project": "p"});
+        message.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        trace::decode(message.to_string().as_bytes()).unwrap()
+    }
+
+    /// Routes a report of a plain trace, without the sample.
+    fn routed(report: &Report) -> Routed {
+        let policy = Policy { sample_passed: 0.0, ..Policy::default() };
+        route(&policy, &trace(serde_json::json!({})), Uuid::nil(), report, None)
+    }
+
+    fn codes(routed: &Routed) -> Vec<&str> {
+        routed.reasons.iter().map(|reason| reason.code.as_str()).collect()
+    }
+
+    #[test]
+    fn without_findings_an_audit_passes() {
+        let routed = routed(&report(&[], 3));
+        assert_eq!((routed.disposition, routed.decision), (Disposition::Passed, Some(Decision::Deliver)));
+        assert!(!routed.needs_review());
+    }
+
+    #[test]
+    fn one_minor_finding_in_five_claims_is_recorded_only() {
+        let routed = routed(&report(&[Severity::Minor], 4));
+        assert_eq!((routed.disposition, routed.decision), (Disposition::Flagged, Some(Decision::Deliver)));
+    }
+
+    #[test]
+    fn a_score_below_the_threshold_holds() {
+        let routed = routed(&report(&[Severity::Minor], 3));
+        assert_eq!((routed.disposition, routed.decision), (Disposition::Escalated, Some(Decision::Hold)));
+        assert_eq!(codes(&routed), ["score_below_threshold"]);
+    }
+
+    #[test]
+    fn a_critical_finding_blocks_and_is_urgent_whatever_the_score() {
+        let routed = routed(&report(&[Severity::Critical], 99));
+        assert_eq!((routed.disposition, routed.decision), (Disposition::Escalated, Some(Decision::Block)));
+        assert!(routed.urgent);
+        assert_eq!(codes(&routed), ["critical_finding"]);
+    }
+
+    #[test]
+    fn a_number_that_no_quote_has_goes_to_people() {
+        let mut report = report(&[], 5);
+        report.doubts.push(Doubt {
+            code: "number_not_in_quote".into(),
+            path: "$".into(),
+            message: String::new(),
+            claim: Some(2),
+        });
+        let routed = routed(&report);
+        assert_eq!((routed.disposition, routed.decision), (Disposition::Escalated, Some(Decision::Hold)));
+        assert_eq!(routed.reasons[0].claims, [2]);
+    }
+
+    #[test]
+    fn a_label_that_says_otherwise_goes_to_people() {
+        let comparison = Comparison { agreement: Some(false), discrepancy_notes: "differs".into() };
+        let trace = trace(serde_json::json!({}));
+        let routed = route(&Policy::default(), &trace, Uuid::nil(), &report(&[], 5), Some(&comparison));
+        assert_eq!(codes(&routed), ["human_disagreement"]);
+    }
+
+    #[test]
+    fn at_high_risk_or_in_a_listed_domain_every_finding_goes_to_people() {
+        for fields in [serde_json::json!({"risk": "high"}), serde_json::json!({"domain": "Health"})] {
+            let report = report(&[Severity::Minor], 9);
+            let routed = route(&Policy::default(), &trace(fields), Uuid::nil(), &report, None);
+            assert_eq!(codes(&routed), ["high_risk"]);
+        }
+    }
+
+    #[test]
+    fn no_claims_is_an_end_of_its_own() {
+        let routed = routed(&Report::default());
+        assert_eq!((routed.disposition, routed.decision), (Disposition::NoClaims, Some(Decision::Deliver)));
+    }
+
+    #[test]
+    fn the_blind_sample_changes_nothing_but_makes_an_item() {
+        let policy = Policy { sample_passed: 1.0, ..Policy::default() };
+        let routed = route(&policy, &trace(serde_json::json!({})), Uuid::nil(), &report(&[], 3), None);
+        assert_eq!((routed.disposition, routed.decision), (Disposition::Passed, Some(Decision::Deliver)));
+        assert!(routed.blind_sample && routed.needs_review());
+    }
+
+    #[test]
+    fn the_sample_has_about_its_rate() {
+        let drawn = (0..10_000_u128).filter(|at| is_sampled(Uuid::from_u128(*at), 0.02)).count();
+        assert!((120..280).contains(&drawn), "{drawn}");
+    }
+
+    #[test]
+    fn an_unusable_reply_holds_the_answer_and_names_why() {
+        let routed = Routed::unusable(Class::Content, "why".into());
+        assert_eq!((routed.disposition, routed.decision), (Disposition::Inconsistent, Some(Decision::Hold)));
+        assert_eq!(codes(&routed), ["inconsistent"]);
+    }
+}

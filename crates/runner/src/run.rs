@@ -6,7 +6,7 @@ use audit::policy::{Class, Policy};
 use audit::prompt::{self, Constraint, Prompt, PromptError};
 use audit::record::{Attempt, AuditKey, Ending, Opening, TraceRecord};
 use audit::reply::Problem;
-use audit::routing::{self, Disposition, Reason, Routed};
+use audit::routing::{self, Disposition, Routed};
 use audit::{Report, Span, assess, compare, kinds, sections};
 use chrono::{DateTime, Utc};
 use judge::Judge;
@@ -138,8 +138,8 @@ impl Runner {
     }
 
     fn open(&self, prompt: &Prompt, record: &TraceRecord) -> Opening {
-        // A version 4 UUID without its dashes: random, and never a word of a text by chance.
-        let candidates = std::iter::repeat_with(|| uuid::Uuid::new_v4().simple().to_string()[..16].to_owned());
+        // The second half of a version 7 UUID is random, and no word of a text by chance.
+        let candidates = std::iter::repeat_with(|| uuid::Uuid::now_v7().simple().to_string()[16..].to_owned());
         Opening {
             prompt_version: prompt.version.clone(),
             prompt_hash: prompt.hash.clone(),
@@ -363,18 +363,5 @@ enum Called {
 fn warn_about_model(attempt: &Attempt) {
     if let Some(answered) = attempt.model_answered.as_deref().filter(|answered| *answered != attempt.model) {
         tracing::warn!(asked = attempt.model, answered, "another model answered than the one that was asked for");
-    }
-}
-
-/// The reason list of a review item that no routing policy made.
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_unusable_reply_holds_the_answer_and_names_why() {
-        let routed = Routed::unusable(Class::Content, "why".into());
-        assert_eq!(routed.disposition, Disposition::Inconsistent);
-        assert_eq!(routed.reasons, [Reason { code: "inconsistent".into(), message: "why".into(), claims: vec![] }]);
     }
 }

@@ -1,1 +1,51 @@
 //! Postgres: migrations, batched writes, reads, the outbox.
+//!
+//! A worker asks [`Store::lookup`] what is known about an audit, commits attempts that another call
+//! follows with [`Store::keep`], and ends the audit with [`Store::finish`], which writes everything
+//! that must be true together in one transaction. A relay takes the messages that follow from it by
+//! [`Store::lease`]. What cannot be audited goes to [`Store::bury`].
+//!
+//! Two rules hold everywhere in this crate:
+//!
+//! - No transaction runs in a future that a caller can drop. sqlx 0.9 gives a connection whose
+//!   `begin` was dropped back to the pool with the transaction open, and what the next user writes on
+//!   it is never committed (launchbadge/sqlx#4385). Writes therefore run in tasks of the store;
+//!   the server's own time-outs bound them.
+//! - Every write may be repeated. After an error the caller does not know whether the commit
+//!   happened, so it calls again; what is there already is recognised by its key.
+
+mod batch;
+mod dead;
+mod duplicate;
+mod error;
+mod finish;
+mod keep;
+mod label;
+mod lookup;
+mod migrate;
+mod outbox;
+mod read;
+mod rows;
+mod settings;
+mod store;
+mod summary;
+mod text;
+mod views;
+mod words;
+
+pub use dead::{DeadLetter, DeadLetterView};
+pub use error::Error;
+pub use finish::Finished;
+pub use keep::Kept;
+pub use lookup::Found;
+pub use migrate::{Migrated, Schema, migrate};
+pub use outbox::{OutboxDepth, OutboxRow};
+pub use settings::Settings;
+pub use store::Store;
+pub use summary::{Scope, Summary};
+pub use text::sanitise;
+pub use views::{AttemptView, AuditLine, AuditView, Bodies, ClaimView, OmissionView, ReviewItem, TraceView};
+pub use words::{DeadSource, DeadStatus, Outcome, ReviewStatus, UnknownWord};
+
+/// What this crate returns.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,1 +1,57 @@
-//! Test support.
+//! What the system tests share: a virtual host and a database per test, a TCP relay that fails on demand, the
+//! whole system in one value, and the checker that counts what went in and what came out.
+//!
+//! - [`System`] is where a test begins: services of its own, a practice judge, relays, producers and workers.
+//! - [`material`] makes traces and the judge's replies to them.
+//! - [`TcpRelay`] stands before the broker, the database and the judge.
+//! - [`Checker`] proves that nothing was lost and nothing was doubled.
+//! - [`wait_for`] is the only place that sleeps.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "this crate is linked into tests only: what fails here has to fail the test, with a word about why"
+)]
+
+mod broker;
+mod checker;
+mod database;
+pub mod environment;
+pub mod material;
+mod process;
+mod relay;
+mod seed;
+mod system;
+mod tuning;
+mod wait;
+
+pub use broker::{Seen, Vhost};
+pub use checker::{Checker, Fate, Findings};
+pub use database::Database;
+pub use process::{Command, Process};
+pub use relay::{Direction, TcpRelay};
+pub use seed::Seed;
+pub use system::{Inside, System, SystemBuilder, TAP};
+pub use tuning::Tuning;
+pub use wait::{PATIENCE, wait_for, wait_until_equal};
+
+/// A name that no other test has, now or later, with the time of its making in it.
+fn unique(prefix: &str) -> String {
+    format!("{prefix}-{}", uuid::Uuid::now_v7().simple())
+}
+
+/// Runs a future to its end from a `drop`, whichever runtime is around it, or none.
+fn from_drop(work: impl Future<Output = ()> + Send + 'static) {
+    let thread = std::thread::spawn(move || {
+        if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            runtime.block_on(async {
+                // Clearing up must not keep a test from ending.
+                let _ = tokio::time::timeout(std::time::Duration::from_secs(20), work).await;
+            });
+        }
+    });
+    // A panic in there has been printed and changes nothing about the test's outcome.
+    let _ = thread.join();
+}

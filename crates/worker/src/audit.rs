@@ -1,6 +1,5 @@
 //! One audit kind of one delivery: look up, run, commit.
 
-use ::audit::compare;
 use ::audit::record::{Attempt, AuditKey, Known, Opening, TraceRecord};
 use ::audit::routing::Disposition;
 use chrono::{DateTime, Utc};
@@ -48,9 +47,8 @@ impl Sink for Durable<'_> {
         trace: &TraceRecord,
         attempts: &[Attempt],
     ) -> Result<Kept, SinkError> {
-        let kept = persist("keeping attempts", self.abort, async || {
-            self.store.keep(key, opening, trace, attempts).await
-        });
+        let kept =
+            persist("keeping attempts", self.abort, || self.store.keep(key, opening, trace, attempts));
         match kept.await {
             Ok(store::Kept::Committed) => Ok(Kept::Committed),
             Ok(store::Kept::LostRace) => Ok(Kept::LostRace),
@@ -93,7 +91,7 @@ async fn attempt(
         repeat: 0,
     };
     let known = loop {
-        let found = persist("looking up an audit", abort, async || context.store.lookup(&key).await).await?;
+        let found = persist("looking up an audit", abort, || context.store.lookup(key.clone())).await?;
         if found.other_content {
             tracing::warn!(project = %key.project, trace_id = %key.trace_id, "this trace id came before with other content");
         }
@@ -122,13 +120,25 @@ async fn attempt(
     let sink = Durable { store: &context.store, abort };
     match context.runner.run(delivery, &sink, abort).await {
         Ok(Run::Ended(ending)) => {
-            let finished = persist("committing an audit", abort, async || context.store.finish(&ending).await).await?;
+            let mut tries = 0_u32;
+            let finished = persist("committing an audit", abort, || {
+                tries += 1;
+                context.store.finish((*ending).clone())
+            });
+            let finished = finished.await?;
             match finished {
-                Finished::Committed => context.hurry_relay(),
-                Finished::AlreadyEnded => return already_ended(context, &key, record, circumstances, abort).await,
-                Finished::LostRace => return Ok(yielded()),
+                // The answer to an earlier try was lost and its commit was not: this end is our own, and no duplicate.
+                Finished::AlreadyEnded if tries > 1 => {
+                    context.hurry_relay();
+                    Ok(Fate::Ended)
+                }
+                Finished::Committed => {
+                    context.hurry_relay();
+                    Ok(Fate::Ended)
+                }
+                Finished::AlreadyEnded => already_ended(context, &key, record, circumstances, abort).await,
+                Finished::LostRace => Ok(yielded()),
             }
-            Ok(Fate::Ended)
         }
         Ok(Run::Parked { advance, reason }) => Ok(Fate::Parked { advance, reason }),
         Ok(Run::Yielded) => Ok(yielded()),
@@ -152,12 +162,10 @@ async fn already_ended(
 ) -> Result<Fate, GivenUp> {
     // The broker's own redelivery is not a producer's duplicate.
     if !circumstances.redelivered {
-        persist("counting a duplicate", abort, async || context.store.count_duplicate(key).await).await?;
+        persist("counting a duplicate", abort, || context.store.count_duplicate(key.id())).await?;
     }
     if let Some(label) = &record.trace.human_label {
-        let compare = |report: &::audit::Report| compare::compare(report, label);
-        persist("updating a comparison", abort, async || context.store.update_comparison(key, label, compare).await)
-            .await?;
+        persist("taking over a label", abort, || context.store.relabel(key, label)).await?;
     }
     Ok(Fate::Ended)
 }

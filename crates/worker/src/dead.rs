@@ -1,6 +1,6 @@
 //! Moves what the broker gave up on, or could not route, into the dead letters.
 
-use queue::{Connection, Consumer, Delivery, Next, Source};
+use queue::{Connection, Delivery, Next, Source};
 use store::DeadSource;
 use tokio_util::sync::CancellationToken;
 
@@ -33,7 +33,7 @@ async fn bury(context: &Context, delivery: Delivery, stop: &CancellationToken) {
     };
     tracing::warn!(source = source.as_str(), reason, "a message became a dead letter");
     let letter = dead_letter(&delivery, source, reason, &[]);
-    match persist("burying a message", stop, async || context.store.bury(&letter).await).await {
+    match persist("burying a message", stop, || context.store.bury(letter.clone())).await {
         Ok(_) => match delivery.ack().await {
             Ok(_) => {}
             Err(error) => tracing::warn!(error = %chain(&error), "a dead letter could not be acked"),

@@ -137,7 +137,7 @@ async fn bury(
 ) -> Verdict {
     tracing::warn!(source = source.as_str(), reason, bytes = delivery.body.len(), "a message became a dead letter");
     let letter = dead_letter(delivery, source, reason, problems);
-    match persist("burying a message", abort, async || context.store.bury(&letter).await).await {
+    match persist("burying a message", abort, || context.store.bury(letter.clone())).await {
         Ok(_) => Verdict::Ack,
         Err(GivenUp::Stopped) => Verdict::HandBack,
         Err(GivenUp::Failed(error)) => {
@@ -159,6 +159,7 @@ pub(crate) fn dead_letter(delivery: &Delivery, source: DeadSource, reason: Strin
         reason,
         problems: json!(problems),
         body: delivery.body.clone(),
+        body_bytes: u64::try_from(delivery.body.len()).unwrap_or(u64::MAX),
         headers: json!({
             "message_id": envelope.message_id,
             "correlation_id": envelope.correlation_id,
@@ -172,7 +173,7 @@ pub(crate) fn dead_letter(delivery: &Delivery, source: DeadSource, reason: Strin
         trace_id: name("trace_id"),
         kinds: envelope.kinds.clone(),
         generation: envelope.generation,
-        seen_at: Utc::now(),
+        received_at: Utc::now(),
     }
 }
 

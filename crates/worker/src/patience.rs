@@ -22,9 +22,13 @@ pub(crate) enum GivenUp {
 ///
 /// The operation itself is never cancelled, only the pause between two tries: a dropped
 /// transaction would poison its connection.
-pub(crate) async fn persist<T, F>(what: &'static str, abort: &CancellationToken, mut operation: F) -> Result<T, GivenUp>
+pub(crate) async fn persist<T, Operation>(
+    what: &'static str,
+    abort: &CancellationToken,
+    mut operation: impl FnMut() -> Operation,
+) -> Result<T, GivenUp>
 where
-    F: AsyncFnMut() -> Result<T, store::Error>,
+    Operation: Future<Output = Result<T, store::Error>>,
 {
     let mut pause = FIRST_PAUSE;
     let mut waiting = false;

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use queue::{Envelope, Message, PublishError, Target};
-use store::{OutboxRow, Sent};
+use store::{Outcome, OutboxRow};
+use uuid::Uuid;
 use tokio_util::sync::CancellationToken;
 
 use crate::patience::{chain, persist};
@@ -33,7 +34,7 @@ pub(crate) async fn run(context: &Context, stop: &CancellationToken) {
 /// Leases one batch and publishes it. Returns how many rows were settled.
 async fn pass(context: &Context, stop: &CancellationToken) -> usize {
     let settings = context.settings.relay;
-    let leased = persist("leasing the outbox", stop, async || context.store.lease(settings.batch, settings.lease).await);
+    let leased = persist("leasing the outbox", stop, || context.store.lease(settings.batch, settings.lease));
     let rows = match leased.await {
         Ok(rows) => rows,
         Err(error) => {
@@ -48,15 +49,15 @@ async fn pass(context: &Context, stop: &CancellationToken) -> usize {
     let settled = sent.len();
     if !sent.is_empty() {
         // Not given up at the stop: a published row that is not marked would be published again.
-        let marked = persist("marking the outbox", &CancellationToken::new(), async || context.store.mark_sent(&sent).await);
+        let never = CancellationToken::new();
+        let marked = persist("marking the outbox", &never, || context.store.mark_sent(&sent));
         if let Err(error) = marked.await {
             tracing::warn!(error = %chain(&error), "published messages could not be marked; they will be sent again");
         }
     }
     if !failed.is_empty() {
-        let released = persist("releasing the outbox", stop, async || {
-            context.store.release(&failed, PAUSE_AFTER_FAILURE).await
-        });
+        let released =
+            persist("releasing the outbox", stop, || context.store.release(&failed, PAUSE_AFTER_FAILURE));
         if let Err(error) = released.await {
             tracing::warn!(error = %chain(&error), "unsent messages wait for the end of their lease");
         }
@@ -65,15 +66,15 @@ async fn pass(context: &Context, stop: &CancellationToken) -> usize {
 }
 
 /// Publishes rows; says which are done, and which must be tried again.
-async fn publish(context: &Context, rows: Vec<OutboxRow>) -> (Vec<Sent>, Vec<uuid::Uuid>) {
+async fn publish(context: &Context, rows: Vec<OutboxRow>) -> (Vec<(Uuid, Outcome)>, Vec<Uuid>) {
     let (ids, messages): (Vec<_>, Vec<_>) = rows.into_iter().map(|row| (row.id, message(row))).unzip();
     let (mut sent, mut failed) = (Vec::new(), Vec::new());
-    let mut sort = |id: uuid::Uuid, outcome: Result<(), PublishError>| match outcome {
-        Ok(()) => sent.push(Sent { id, outcome: "confirmed".into() }),
+    let mut sort = |id: Uuid, outcome: Result<(), PublishError>| match outcome {
+        Ok(()) => sent.push((id, Outcome::Confirmed)),
         Err(error @ (PublishError::Returned { .. } | PublishError::Refused(_))) => {
             // Who asked is gone. That is noted, and not tried for ever.
             tracing::warn!(error = %chain(&error), "nobody takes an outbox message any more");
-            sent.push(Sent { id, outcome: chain(&error) });
+            sent.push((id, Outcome::Returned));
         }
         Err(error) => {
             tracing::debug!(error = %chain(&error), "an outbox message was not confirmed; it is sent again");

@@ -45,7 +45,7 @@ pub struct Lanes {
 #[derive(Debug, Clone, Copy)]
 pub struct RelaySettings {
     /// Rows per batch.
-    pub batch: usize,
+    pub batch: u32,
     /// How long a batch belongs to one relay; longer than the publish time-out.
     pub lease: Duration,
     /// How often the table is looked at when nothing hurries the relay.

@@ -46,10 +46,7 @@ pub fn extract(content: &str, finish_reason: Option<&str>, keys: &[&str]) -> Ext
             accept(document, finish, notes)
         }
         Found::Problem(code, message) => unreadable(finish, code, message),
-        Found::Nothing if refusal::is_refusal(text) => {
-            Extracted::Refusal(Problem::new(Code::Refused, "$", "the judge declined to answer"))
-        }
-        Found::Nothing => unreadable(finish, Code::NotJson, "there is no JSON object in the reply".into()),
+        Found::Refusal => Extracted::Refusal(Problem::new(Code::Refused, "$", "the judge declined to answer")),
     }
 }
 
@@ -97,6 +94,8 @@ fn trim(text: &str) -> &str {
     text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}' | '\u{2060}' | '\0'))
 }
 
+const REASONING_ONLY: &str = "the reply is reasoning only; expected one JSON object";
+
 /// The tags that close a model's reasoning, with those that open it.
 const REASONING: [(&str, &str); 7] = [
     ("<think>", "</think>"),
@@ -128,7 +127,7 @@ fn find_closing_tag(text: &str) -> Option<(usize, usize)> {
 enum Found {
     Object(Document, Vec<String>),
     Problem(Code, String),
-    Nothing,
+    Refusal,
 }
 
 /// How a scan over a text ended.
@@ -137,8 +136,6 @@ enum Scan {
     ReasoningEndsAt(usize),
     /// The whole text was read.
     Done,
-    /// Too many broken pieces.
-    Exhausted,
 }
 
 struct Search<'a> {
@@ -156,8 +153,8 @@ struct Search<'a> {
     broken: Option<(String, bool)>,
     /// The same for the first broken piece that has one of the keys.
     broken_meant: Option<(String, bool)>,
-    /// Bytes that may still be spent on pieces that turn out broken.
-    budget: usize,
+    /// Set once no closing reasoning tag is left, so that nobody looks for one again.
+    is_past_reasoning: bool,
 }
 
 impl<'a> Search<'a> {
@@ -171,21 +168,23 @@ impl<'a> Search<'a> {
             has_array: false,
             broken: None,
             broken_meant: None,
-            budget: 0,
+            is_past_reasoning: false,
         }
     }
 
     fn run(mut self, text: &str) -> Found {
         let mut notes = Vec::new();
         let mut text = text;
-        self.budget = text.len().saturating_mul(4) + 4096;
         loop {
+            if text.is_empty() {
+                return Found::Problem(Code::Empty, REASONING_ONLY.into());
+            }
             if let Some(found) = whole(text) {
                 return with_notes(found, notes);
             }
             if tag_at(text, |pair| pair.0).is_some() {
                 let Some((_, end)) = find_closing_tag(text) else {
-                    return Found::Problem(Code::Empty, "the reply is reasoning only; expected one JSON object".into());
+                    return Found::Problem(Code::Empty, REASONING_ONLY.into());
                 };
                 text = self.after_reasoning(text, end, &mut notes);
                 continue;
@@ -198,15 +197,13 @@ impl<'a> Search<'a> {
             }
             match self.scan(text) {
                 Scan::ReasoningEndsAt(end) => text = self.after_reasoning(text, end, &mut notes),
-                Scan::Exhausted => return Found::Problem(Code::NotJson, "the reply has too many broken pieces of JSON".into()),
                 Scan::Done => return self.decide(text, notes),
             }
         }
     }
 
     fn after_reasoning<'t>(&mut self, text: &'t str, end: usize, notes: &mut Vec<String>) -> &'t str {
-        let (keys, finish, budget) = (self.keys, self.finish, self.budget);
-        *self = Self { budget, ..Search::new(keys, finish) };
+        *self = Search::new(self.keys, self.finish);
         if notes.is_empty() {
             notes.push("reasoning before the reply was removed".to_owned());
         }
@@ -223,8 +220,10 @@ impl<'a> Search<'a> {
                 return Scan::ReasoningEndsAt(at + length);
             }
             if let Some(length) = tag_at(rest, |pair| pair.0) {
-                if let Some((_, end)) = find_closing_tag(&rest[length..]) {
-                    return Scan::ReasoningEndsAt(at + length + end);
+                let closing = if self.is_past_reasoning { None } else { find_closing_tag(&rest[length..]) };
+                match closing {
+                    Some((_, end)) => return Scan::ReasoningEndsAt(at + length + end),
+                    None => self.is_past_reasoning = true,
                 }
             }
             let is_group = if rest.starts_with('{') { looks_like_object(rest) } else { looks_like_array(rest) };
@@ -243,8 +242,6 @@ impl<'a> Search<'a> {
                     if let Some((_, end)) = find_closing_tag(piece) {
                         return Scan::ReasoningEndsAt(at + end);
                     }
-                    let Some(left) = self.budget.checked_sub(piece.len() + 256) else { return Scan::Exhausted };
-                    self.budget = left;
                     let fault = (error.to_string(), extent.is_none());
                     if self.keys.iter().any(|key| has_key(piece, key)) {
                         self.broken_meant.get_or_insert_with(|| fault.clone());
@@ -298,9 +295,9 @@ impl<'a> Search<'a> {
             return Found::Problem(Code::WrongType, "the reply is an array; expected an object".into());
         }
         match (self.others.pop(), self.others.is_empty()) {
-            (None, _) => Found::Nothing,
             // An object in a refusal, such as an example of the format, is no reply.
-            (Some(_), _) if refusal::is_refusal(text) => Found::Nothing,
+            _ if refusal::is_refusal(text) => Found::Refusal,
+            (None, _) => Found::Problem(Code::NotJson, "there is no JSON object in the reply".into()),
             (Some(document), true) => {
                 notes.push("text around the JSON object was ignored".to_owned());
                 Found::Object(document, notes)
@@ -371,7 +368,7 @@ fn unfenced(text: &str) -> Option<&str> {
 /// Whether a brace begins an object, or is only a brace, as in `{user}`.
 fn looks_like_object(text: &str) -> bool {
     let inner = text[1..].trim_start();
-    if inner.starts_with(['"', '\'', '“', '}']) {
+    if inner.is_empty() || inner.starts_with(['"', '\'', '“', '}']) {
         return true;
     }
     let key = inner.len() - inner.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_').len();

@@ -39,6 +39,11 @@ impl<'a> Fields<'a> {
         self.notes.push(format!("{}: {message}", self.path_of(key)));
     }
 
+    /// The string at a key, if it is one.
+    pub fn string(&self, key: &str) -> Option<&'a str> {
+        self.object.get(key)?.as_str()
+    }
+
     /// A number in a range.
     pub fn number(&mut self, key: &'static str, range: RangeInclusive<f64>) -> Option<f64> {
         let number = match self.required(key, "a number")? {

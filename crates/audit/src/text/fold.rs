@@ -74,9 +74,30 @@ struct Space {
 impl Folder<'_> {
     fn run(&mut self) {
         let mut at = 0;
-        while let Some(c) = self.char_at(at) {
+        loop {
+            at = self.plain_run(at);
+            let Some(c) = self.char_at(at) else { return };
             at = self.step(at, c);
         }
+    }
+
+    /// Takes ASCII letters and digits inside of a word without further thought: most of most texts.
+    fn plain_run(&mut self, start: usize) -> usize {
+        let bytes = self.text.as_bytes();
+        let mut at = start;
+        if self.space.is_some() || self.last.is_none() {
+            return at;
+        }
+        while bytes.get(at).is_some_and(u8::is_ascii_alphanumeric) && bytes.get(at + 1).is_some_and(u8::is_ascii) {
+            let c = char::from(bytes[at]);
+            self.out.text.push(if self.case == Case::Folded { c.to_ascii_lowercase() } else { c });
+            let offset = u32::try_from(at).unwrap_or(u32::MAX);
+            self.out.starts.push(offset);
+            self.out.ends.push(offset.saturating_add(1));
+            self.last = Some(c);
+            at += 1;
+        }
+        at
     }
 
     fn char_at(&self, at: usize) -> Option<char> {
@@ -97,6 +118,9 @@ impl Folder<'_> {
         if c.is_ascii_alphanumeric() && self.char_at(after).is_none_or(|next| next.is_ascii()) {
             self.write(c, at, after, after);
             return after;
+        }
+        if c == ' ' {
+            return self.blank(at, after, false);
         }
         match c {
             _ if c.is_whitespace() || c == '|' => self.blank(at, after, matches!(c, '\n' | '\r' | '\u{2028}' | '\u{2029}')),

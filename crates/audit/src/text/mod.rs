@@ -5,7 +5,7 @@
 pub(crate) mod chars;
 pub(crate) mod fold;
 mod marks;
-mod number_words;
+pub(crate) mod number_words;
 mod numbers;
 mod sentences;
 mod stop_words;
@@ -13,7 +13,7 @@ mod words;
 
 pub use numbers::{Form, Number, Pool, numbers};
 pub use sentences::{Sentence, SentenceKind, sentences};
-pub use words::{Vocabulary, content_words, words};
+pub use words::{Vocabulary, content_words, is_content, words};
 
 use crate::report::Span;
 
@@ -26,11 +26,24 @@ pub fn slice(text: &str, span: Span) -> &str {
 
 /// At most `limit` scalar values of `text`, for messages.
 pub(crate) fn shorten(text: &str, limit: usize) -> String {
-    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let flat = text.replace('\0', "\u{fffd}").split_whitespace().collect::<Vec<_>>().join(" ");
     if flat.chars().count() <= limit {
         return flat;
     }
     let mut short: String = flat.chars().take(limit.saturating_sub(1)).collect();
     short.push('…');
     short
+}
+
+/// A text without list marks, citations, links and emphasis.
+pub(crate) fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let line: Vec<(char, usize)> = line.chars().zip(0..).collect();
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.extend(marks::clean(&line[marks::leading_mark(&line).length..]).iter().map(|(c, _)| c));
+    }
+    out
 }

@@ -22,30 +22,62 @@ const ORDINALS: &str = "zeroth first second third fourth fifth sixth seventh eig
                         thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth";
 const TENS: &str = "twenty thirty forty fifty sixty seventy eighty ninety";
 
-static ENGLISH: LazyLock<HashMap<&str, Word>> = LazyLock::new(|| {
-    let mut words = HashMap::new();
-    words.extend(UNITS.split_whitespace().zip(0..).map(|(word, value)| (word, Word::Unit(value))));
-    words.extend(ORDINALS.split_whitespace().zip(0..).map(|(word, value)| (word, Word::Ordinal(value))));
-    words.extend(TENS.split_whitespace().zip(2..).map(|(word, value)| (word, Word::Tens(value * 10))));
-    words.extend([
-        ("dozen", Word::Scale(12)),
-        ("hundred", Word::Scale(100)),
-        ("thousand", Word::Scale(1_000)),
-        ("million", Word::Scale(1_000_000)),
-        ("billion", Word::Scale(1_000_000_000)),
-        ("trillion", Word::Scale(1_000_000_000_000)),
-        ("once", Word::Ordinal(1)),
-        ("twice", Word::Ordinal(2)),
-        ("both", Word::Ordinal(2)),
-        ("pair", Word::Ordinal(2)),
-        ("twentieth", Word::Ordinal(20)),
-    ]);
+/// What a word can mean as a number.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Meaning {
+    /// Its part in an English number.
+    pub english: Option<Word>,
+    /// Its value in another language.
+    pub other: Option<u64>,
+    /// The month that it names, from 1.
+    pub month: Option<u32>,
+}
+
+static WORDS: LazyLock<HashMap<&str, Meaning>> = LazyLock::new(|| {
+    let mut words: HashMap<&str, Meaning> = HashMap::new();
+    for (word, value) in UNITS.split_whitespace().zip(0..) {
+        words.entry(word).or_default().english = Some(Word::Unit(value));
+    }
+    for (word, value) in ORDINALS.split_whitespace().zip(0..) {
+        words.entry(word).or_default().english = Some(Word::Ordinal(value));
+    }
+    for (word, value) in TENS.split_whitespace().zip(2..) {
+        words.entry(word).or_default().english = Some(Word::Tens(value * 10));
+    }
+    for (word, part) in OTHER_ENGLISH {
+        words.entry(word).or_default().english = Some(part);
+    }
+    for (line, value) in OTHERS {
+        line.split_whitespace().for_each(|word| words.entry(word).or_default().other = Some(value));
+    }
+    for (line, month) in MONTHS.iter().zip(1..) {
+        line.split_whitespace().for_each(|word| words.entry(word).or_default().month = Some(month));
+    }
     words
 });
 
-/// The part that an English word plays in a spelled number.
-pub fn english(word: &str) -> Option<Word> {
-    ENGLISH.get(word).copied()
+const OTHER_ENGLISH: [(&str, Word); 11] = [
+    ("dozen", Word::Scale(12)),
+    ("hundred", Word::Scale(100)),
+    ("thousand", Word::Scale(1_000)),
+    ("million", Word::Scale(1_000_000)),
+    ("billion", Word::Scale(1_000_000_000)),
+    ("trillion", Word::Scale(1_000_000_000_000)),
+    ("once", Word::Ordinal(1)),
+    ("twice", Word::Ordinal(2)),
+    ("both", Word::Ordinal(2)),
+    ("pair", Word::Ordinal(2)),
+    ("twentieth", Word::Ordinal(20)),
+];
+
+/// What a lower-case word can mean as a number.
+pub fn meaning(word: &str) -> Meaning {
+    WORDS.get(word).copied().unwrap_or_default()
+}
+
+/// The month that a lower-case word names, from 1.
+pub fn month(word: &str) -> Option<u32> {
+    meaning(word).month
 }
 
 /// Adds up the words of a spelled number.
@@ -126,24 +158,6 @@ const MONTHS: [&str; 12] = [
     "december dec dezember décembre diciembre dicembre dezembro декабрь декабря",
 ];
 
-static OTHER_WORDS: LazyLock<HashMap<&str, u64>> = LazyLock::new(|| {
-    OTHERS.iter().flat_map(|(words, value)| words.split_whitespace().map(move |word| (word, *value))).collect()
-});
-
-static MONTH_WORDS: LazyLock<HashMap<&str, u32>> = LazyLock::new(|| {
-    MONTHS.iter().zip(1..).flat_map(|(words, month)| words.split_whitespace().map(move |word| (word, month))).collect()
-});
-
-/// The value of a number word of another language than English.
-pub fn other_language(word: &str) -> Option<u64> {
-    OTHER_WORDS.get(word).copied()
-}
-
-/// The month that a word names, from 1.
-pub fn month(word: &str) -> Option<u32> {
-    MONTH_WORDS.get(word).copied()
-}
-
 /// Powers of ten of a scale word that follows a number.
 pub fn scale(word: &str) -> Option<usize> {
     Some(match word {
@@ -188,6 +202,7 @@ pub fn han_scale(c: char) -> Option<usize> {
 /// The value of a Han digit; scale characters that can begin a numeral count as 1.
 pub fn han_digit(c: char) -> Option<u64> {
     match c {
+        _ if c.is_ascii() => None,
         '十' | '百' | '千' => Some(1),
         '两' | '兩' => Some(2),
         '零' => Some(0),

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use super::chars::{digit, is_dash, is_unspaced, is_word};
+use super::chars::{digit, is_dash, is_unspaced, is_word, push_lower};
 use super::number_words::{self, Word};
 use crate::report::Span;
 
@@ -53,6 +53,14 @@ impl Pool {
     pub fn add(&mut self, numbers: &[Number]) {
         for number in numbers {
             self.0.extend(number.readings.iter().chain(&number.also).cloned());
+        }
+    }
+
+    /// Adds the number that `text` begins with, if it does: a list mark, or what looks like one.
+    pub fn add_leading(&mut self, text: &str) {
+        let head: String = text.trim_start().chars().take(16).collect();
+        if head.contains(|c: char| digit(c).is_some()) {
+            self.add(&numbers(&head));
         }
     }
 
@@ -105,6 +113,10 @@ impl Scan {
         while let Some(c) = self.chars.get(at).copied() {
             at = if c.is_ascii_digit() {
                 self.in_digits(at)
+            } else if c.is_ascii_alphabetic() {
+                self.in_words(at)
+            } else if c.is_ascii() {
+                at + 1
             } else if number_words::superscript(c).is_some() {
                 self.in_superscripts(at)
             } else if number_words::han_digit(c).is_some() {
@@ -405,20 +417,23 @@ impl Scan {
 
     /// Number words, months and Roman numerals among letters.
     fn in_words(&mut self, start: usize) -> usize {
+        const LONGEST: usize = 12;
         if is_unspaced(self.chars[start]) {
             return start + 1;
         }
-        let length = self.chars[start..].iter().take_while(|c| c.is_alphabetic() && !is_unspaced(**c)).count();
-        let end = start + length;
+        let is_letter = |c: &char| c.is_ascii_alphabetic() || (!c.is_ascii() && c.is_alphabetic() && !is_unspaced(*c));
+        let end = start + self.chars[start..].iter().take_while(|c| is_letter(c)).count();
         let is_glued = start.checked_sub(1).is_some_and(|before| self.is_digit(before)) || self.is_digit(end);
-        if length > 20 || is_glued {
+        if end - start > LONGEST || is_glued {
             return end;
         }
-        let word = self.word(start);
-        let mut found: Vec<String> = number_words::month(&word).map(|month| format!("m{month}")).into_iter().collect();
+        let mut word = String::with_capacity(LONGEST * 2);
+        self.chars[start..end].iter().for_each(|c| push_lower(&mut word, *c));
+        let meaning = number_words::meaning(&word);
+        let mut found: Vec<String> = meaning.month.map(|month| format!("m{month}")).into_iter().collect();
         let mut form = Form::Incidental;
         let mut until = end;
-        match number_words::english(&word) {
+        match meaning.english {
             Some(first) => {
                 let (value, after) = self.spelled(first, end);
                 if value > 12 {
@@ -428,9 +443,7 @@ impl Scan {
                 found.push(value.to_string());
             }
             None => found.extend(
-                number_words::other_language(&word)
-                    .or_else(|| number_words::roman(&self.chars[start..end]))
-                    .map(|value| value.to_string()),
+                meaning.other.or_else(|| number_words::roman(&self.chars[start..end])).map(|value| value.to_string()),
             ),
         }
         if !found.is_empty() {
@@ -454,7 +467,7 @@ impl Scan {
                 next += 4;
                 word = self.word(next);
             }
-            let Some(part) = number_words::english(&word).filter(|part| next > at && sum.takes(*part)) else {
+            let Some(part) = number_words::meaning(&word).english.filter(|part| next > at && sum.takes(*part)) else {
                 return (sum.value(), at);
             };
             sum.push(part);

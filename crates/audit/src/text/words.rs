@@ -1,6 +1,6 @@
 //! Words and content words, and how a text's words are looked up.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use icu_segmenter::WordSegmenter;
 
@@ -10,21 +10,66 @@ use super::stop_words::is_stop_word;
 
 /// The words and numbers of `text`, folded, in reading order.
 pub fn words(text: &str) -> Vec<String> {
-    let segmenter = WordSegmenter::new_auto(Default::default());
-    let mut start = 0;
     let mut out = Vec::new();
-    for (end, kind) in segmenter.segment_str(text).iter_with_word_type() {
-        let part = &text[start..end];
-        start = end;
-        if !kind.is_word_like() && !part.chars().any(is_word) {
-            continue;
-        }
-        let word = bare(if part.is_ascii() { part.to_ascii_lowercase() } else { fold(part, Case::Folded) });
-        if !word.is_empty() {
-            out.push(word);
-        }
+    // White space always parts words, so each stretch can be read by itself.
+    for stretch in text.split_whitespace() {
+        if stretch.is_ascii() { ascii_words(stretch, &mut out) } else { segmented_words(stretch, &mut out) }
     }
     out
+}
+
+/// The rules of Unicode's word borders, as far as they matter in ASCII.
+fn ascii_words(stretch: &str, out: &mut Vec<String>) {
+    let bytes = stretch.as_bytes();
+    let is_word = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphanumeric);
+    let mut at = 0;
+    while at < bytes.len() {
+        if !is_word(at) {
+            at += 1;
+            continue;
+        }
+        let start = at;
+        loop {
+            at += 1;
+            if is_word(at) || (bytes.get(at) == Some(&b'_') && is_word(at + 1)) {
+                continue;
+            }
+            let (before, after) = (bytes[at - 1], bytes.get(at + 1).copied().unwrap_or(b' '));
+            let joins = match bytes.get(at) {
+                Some(b'.' | b'\'') => both(before, after, u8::is_ascii_alphabetic) || both(before, after, u8::is_ascii_digit),
+                Some(b':') => both(before, after, u8::is_ascii_alphabetic),
+                Some(b',' | b';') => both(before, after, u8::is_ascii_digit),
+                _ => false,
+            };
+            if !joins {
+                break;
+            }
+        }
+        push_word(stretch[start..at].to_ascii_lowercase(), out);
+    }
+}
+
+fn both(one: u8, other: u8, is: impl Fn(&u8) -> bool) -> bool {
+    is(&one) && is(&other)
+}
+
+fn segmented_words(stretch: &str, out: &mut Vec<String>) {
+    let segmenter = WordSegmenter::new_auto(Default::default());
+    let mut start = 0;
+    for (end, kind) in segmenter.segment_str(stretch).iter_with_word_type() {
+        let part = &stretch[start..end];
+        start = end;
+        if kind.is_word_like() || part.chars().any(is_word) {
+            push_word(fold(part, Case::Folded), out);
+        }
+    }
+}
+
+fn push_word(word: String, out: &mut Vec<String>) {
+    let word = bare(word);
+    if !word.is_empty() {
+        out.push(word);
+    }
 }
 
 /// The words of `text` that carry content: no numbers, no function words.
@@ -38,7 +83,8 @@ fn bare(word: String) -> String {
     if before.len() <= 5 && after.chars().count() >= 3 { after.to_owned() } else { before.to_owned() }
 }
 
-fn is_content(word: &str) -> bool {
+/// Whether a folded word carries content.
+pub fn is_content(word: &str) -> bool {
     if !word.chars().any(char::is_alphabetic) || is_stop_word(word) {
         return false;
     }
@@ -51,49 +97,73 @@ fn is_content(word: &str) -> bool {
     }
 }
 
-/// The words of a text, to be looked up in any inflection.
+/// The words of one or several texts, to be looked up in any inflection.
 #[derive(Debug, Clone, Default)]
 pub struct Vocabulary {
-    words: HashSet<String>,
+    /// The texts in which a word stands, by the number that they were added with.
+    words: HashMap<String, Vec<usize>>,
     /// Words by their first letters, for inflections.
     stems: HashMap<[char; 3], Vec<String>>,
-    /// The text itself, for scripts in which word borders are a guess.
-    unspaced: String,
+    /// Texts of scripts in which word borders are a guess.
+    unspaced: Vec<(usize, String)>,
 }
 
 impl Vocabulary {
     /// The words of `text`.
     pub fn of(text: &str) -> Self {
         let mut vocabulary = Self::default();
-        vocabulary.add(text, &words(text));
+        vocabulary.add(0, text, &words(text));
         vocabulary
     }
 
-    /// Adds a text whose words are known already.
-    pub fn add(&mut self, text: &str, words: &[String]) {
+    /// Adds the text with this number, whose words are known already.
+    pub fn add(&mut self, number: usize, text: &str, words: &[String]) {
         for word in words {
-            if self.words.insert(word.clone()) {
-                if let Some(stem) = stem(word) {
-                    self.stems.entry(stem).or_default().push(word.clone());
+            match self.words.get_mut(word) {
+                Some(places) if places.last() == Some(&number) => {}
+                Some(places) => places.push(number),
+                None => {
+                    if let Some(stem) = stem(word) {
+                        self.stems.entry(stem).or_default().push(word.clone());
+                    }
+                    self.words.insert(word.clone(), vec![number]);
                 }
             }
         }
         if text.chars().any(is_unspaced) {
-            self.unspaced.push_str(&fold(text, Case::Folded));
-            self.unspaced.push('\n');
+            self.unspaced.push((number, fold(text, Case::Folded)));
         }
     }
 
-    /// Whether the folded word stands in the text, in this or another inflection.
+    /// Whether the folded word stands in a text, in this or another inflection.
     pub fn holds(&self, word: &str) -> bool {
-        if self.words.contains(word) {
+        if self.words.contains_key(word) {
             return true;
         }
         if word.chars().any(is_unspaced) {
-            return self.unspaced.contains(word);
+            return self.unspaced.iter().any(|(_, text)| text.contains(word));
         }
-        let Some(others) = stem(word).and_then(|stem| self.stems.get(&stem)) else { return false };
-        others.iter().any(|other| is_inflection(word, other))
+        self.inflections(word).next().is_some()
+    }
+
+    /// The numbers of the texts in which the folded word stands, in this or another inflection.
+    pub fn places(&self, word: &str) -> Vec<usize> {
+        let mut places = self.words.get(word).cloned().unwrap_or_default();
+        if word.chars().any(is_unspaced) {
+            places.extend(self.unspaced.iter().filter(|(_, text)| text.contains(word)).map(|(number, _)| *number));
+        } else {
+            for other in self.inflections(word) {
+                places.extend(self.words.get(other).into_iter().flatten());
+            }
+        }
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
+
+    fn inflections<'a>(&'a self, word: &'a str) -> impl Iterator<Item = &'a str> {
+        let others = stem(word).and_then(|stem| self.stems.get(&stem)).into_iter().flatten();
+        others.map(String::as_str).filter(move |other| is_inflection(word, other))
     }
 }
 

@@ -1,0 +1,271 @@
+//! Do the claims that a judge listed itself make up the answer: none invented, none twice, and no
+//! number or date left out? Aligned by words, in any inflection, since a sentence may be split or
+//! worded anew.
+
+use std::collections::HashMap;
+
+use trace::Trace;
+
+use crate::reply::{Code, Problem};
+use crate::report::Span;
+use crate::text::{self, Form, Number, Pool, Sentence, Vocabulary, numbers, shorten, words};
+
+/// The answer of a trace, prepared for the alignment.
+pub struct Answer {
+    sentences: Vec<Prepared>,
+    /// Words of the answer; the places are sentences.
+    answer: Vocabulary,
+    query: Vocabulary,
+    /// Numbers of answer and query.
+    numbers: Pool,
+    /// How many content words the answer has.
+    size: usize,
+    /// Whether the answer says yes or no to the question and so makes the question's words its own.
+    affirms: bool,
+}
+
+struct Prepared {
+    sentence: Sentence,
+    /// All words, for repetitions.
+    words: Vec<String>,
+    content: Vec<String>,
+    numbers: Vec<Number>,
+    pool: Pool,
+    is_in_section: bool,
+}
+
+/// A claim of the judge's list, prepared for the alignment.
+pub struct Listed {
+    /// JSON path of its words in the reply.
+    path: String,
+    text: String,
+    words: Vec<String>,
+    content: Vec<String>,
+    numbers: Vec<Number>,
+}
+
+impl Listed {
+    /// The claim `text` at `path` of the reply.
+    pub fn new(text: &str, path: String) -> Self {
+        let plain = text::plain(text);
+        let words = words(&plain);
+        let content = words.iter().filter(|word| text::is_content(word) && !reports(word)).cloned().collect();
+        let numbers = numbers(&plain);
+        Self { path, text: text.to_owned(), words, content, numbers }
+    }
+
+    /// The numbers and dates of the claim that none of its quotes has, as they are written.
+    pub fn numbers_not_in<'q>(&self, quotes: impl IntoIterator<Item = &'q str>) -> Vec<&str> {
+        let telling: Vec<&Number> = self.numbers.iter().filter(|number| number.form != Form::Incidental).collect();
+        if telling.is_empty() {
+            return Vec::new();
+        }
+        let pool = Pool::of(quotes);
+        let mut missing: Vec<&str> = Vec::new();
+        for number in telling.into_iter().filter(|number| !pool.holds(number)) {
+            if !missing.contains(&number.text.as_str()) {
+                missing.push(&number.text);
+            }
+        }
+        missing
+    }
+}
+
+/// What the alignment found.
+#[derive(Debug, Clone, Default)]
+pub struct Checked {
+    /// What is wrong, claims first, then the answer's sentences.
+    pub problems: Vec<Problem>,
+    /// For each claim the sentence of the answer that it is about.
+    pub spans: Vec<Option<Span>>,
+    /// Share of the answer's content words that the claims hold.
+    pub coverage: Option<f64>,
+    /// Whether the answer says anything that can be checked.
+    pub has_statements: bool,
+}
+
+impl Answer {
+    /// The answer of `trace`. Only the statements in `section` have to be covered; claims may take their words from all of it.
+    pub fn new(trace: &Trace, section: Option<Span>) -> Self {
+        let text = trace.answer.as_deref().unwrap_or_default();
+        let query = trace.query.as_deref().unwrap_or_default();
+        let mut answer = Vocabulary::default();
+        let mut sentences = Vec::new();
+        for (at, sentence) in text::sentences(text).into_iter().enumerate() {
+            let words = words(&sentence.text);
+            answer.add(at, &sentence.text, &words);
+            let content = words.iter().filter(|word| text::is_content(word)).cloned().collect();
+            let numbers = numbers(&sentence.text);
+            let is_in_section = section.is_none_or(|section| (section.start..section.end).contains(&sentence.span.start));
+            let mut pool = Pool::default();
+            pool.add(&numbers);
+            sentences.push(Prepared { sentence, words, content, numbers, pool, is_in_section });
+        }
+        let size = sentences.iter().map(|sentence| sentence.content.len()).sum();
+        let affirms = sentences.iter().any(|sentence| sentence.words.first().is_some_and(|word| is_yes_or_no(word)));
+        Self { sentences, answer, query: Vocabulary::of(query), numbers: Pool::of([text, query]), size, affirms }
+    }
+
+    /// Aligns the judge's claims with the answer. `list` is the path of the list in the reply.
+    pub fn check(&self, claims: &[Listed], list: &str) -> Checked {
+        let mut checked = Checked { has_statements: self.statements().next().is_some(), ..Checked::default() };
+        let mut lookup = Lookup { answer: self, known: HashMap::new() };
+        for claim in claims {
+            let alignment = lookup.align(claim);
+            checked.spans.push(alignment.span);
+            checked.problems.extend(self.invention(claim, &alignment));
+        }
+        checked.problems.extend(self.repetitions(claims, &checked.spans));
+        checked.problems.extend(self.gaps(claims, list));
+        checked.coverage = self.coverage(claims);
+        checked
+    }
+
+    fn statements(&self) -> impl Iterator<Item = &Prepared> {
+        self.sentences.iter().filter(|prepared| {
+            prepared.is_in_section && prepared.sentence.is_statement() && !(prepared.content.is_empty() && prepared.numbers.is_empty())
+        })
+    }
+
+    fn invention(&self, claim: &Listed, alignment: &Alignment) -> Option<Problem> {
+        const ENOUGH: usize = 3;
+        let invented = |message: String| Some(Problem::new(Code::InventedClaim, claim.path.as_str(), message));
+        let foreign = claim.numbers.iter().find(|number| number.form == Form::Digits && !self.numbers.holds_loosely(number));
+        if let Some(number) = foreign {
+            return invented(format!("the answer does not say this: `{}` stands neither in it nor in the question", number.text));
+        }
+        let (known, total) = (alignment.known, claim.content.len());
+        if known * 2 < total {
+            return invented(format!("the answer does not say this: it has {known} of the claim's {total} content words"));
+        }
+        let shares_number = claim.numbers.iter().any(|number| self.numbers.holds_loosely(number));
+        if total > 0 && alignment.held == 0 && self.size >= ENOUGH && !shares_number && !self.affirms {
+            return invented("the answer does not say this: all of the claim's words come from the question".to_owned());
+        }
+        None
+    }
+
+    fn repetitions(&self, claims: &[Listed], spans: &[Option<Span>]) -> Vec<Problem> {
+        let mut seen: HashMap<&[String], usize> = HashMap::new();
+        let mut problems = Vec::new();
+        for (claim, span) in claims.iter().zip(spans) {
+            let count = seen.entry(claim.words.as_slice()).or_default();
+            *count += 1;
+            if *count > 1 && *count > self.times_said(claim, *span) {
+                let message = format!("this claim comes more often than the answer makes it: \"{}\"", shorten(&claim.text, 80));
+                problems.push(Problem::new(Code::DuplicateClaim, claim.path.as_str(), message));
+            }
+        }
+        problems
+    }
+
+    /// How often the answer says what the claim says: word by word, or in the sentence that it is aligned with.
+    fn times_said(&self, claim: &Listed, span: Option<Span>) -> usize {
+        let length = claim.words.len().max(1);
+        let literally: usize =
+            self.sentences.iter().map(|prepared| prepared.words.windows(length).filter(|window| *window == claim.words).count()).sum();
+        let aligned = self.sentences.iter().find(|prepared| Some(prepared.sentence.span) == span);
+        let repeated = aligned.map_or(0, |aligned| self.sentences.iter().filter(|other| other.words == aligned.words).count());
+        literally.max(repeated)
+    }
+
+    /// Statements with a number or date that no claim holds.
+    fn gaps(&self, claims: &[Listed], list: &str) -> Vec<Problem> {
+        let mut pool = Pool::default();
+        for claim in claims {
+            pool.add(&claim.numbers);
+            // What was taken for a list mark of the claim may be the number that the answer has.
+            pool.add_leading(&claim.text);
+        }
+        let mut problems = Vec::new();
+        for prepared in self.statements() {
+            let open = prepared.numbers.iter().find(|number| number.form == Form::Digits && !pool.holds_loosely(number));
+            if let Some(number) = open {
+                let message =
+                    format!("no claim holds `{}` of the answer's sentence \"{}\"", number.text, shorten(&prepared.sentence.text, 120));
+                problems.push(Problem::new(Code::UncoveredSentence, list, message));
+            }
+        }
+        problems
+    }
+
+    fn coverage(&self, claims: &[Listed]) -> Option<f64> {
+        let mut vocabulary = Vocabulary::default();
+        for claim in claims {
+            vocabulary.add(0, &claim.text, &claim.words);
+        }
+        let mut known: HashMap<&str, bool> = HashMap::new();
+        let (mut total, mut held) = (0_usize, 0_usize);
+        for word in self.statements().flat_map(|prepared| &prepared.content) {
+            total += 1;
+            held += usize::from(*known.entry(word).or_insert_with(|| vocabulary.holds(word)));
+        }
+        #[expect(clippy::cast_precision_loss, reason = "an answer has fewer than 2^52 words")]
+        (total > 0).then(|| held as f64 / total as f64)
+    }
+}
+
+/// How a claim stands to the answer.
+struct Alignment {
+    /// The sentence that shares most with it.
+    span: Option<Span>,
+    /// How many of its content words stand in the answer.
+    held: usize,
+    /// How many stand in the answer or in the question.
+    known: usize,
+}
+
+/// Where words stand. Claims share most of their words, so each is looked up once.
+struct Lookup<'a> {
+    answer: &'a Answer,
+    known: HashMap<&'a str, Places>,
+}
+
+struct Places {
+    sentences: Vec<usize>,
+    is_in_query: bool,
+}
+
+impl<'a> Lookup<'a> {
+    fn align(&mut self, claim: &'a Listed) -> Alignment {
+        let answer = self.answer;
+        let mut shared = vec![0_usize; answer.sentences.len()];
+        let (mut held, mut known) = (0, 0);
+        for word in &claim.content {
+            let places = self.known.entry(word).or_insert_with(|| Places {
+                sentences: answer.answer.places(word),
+                is_in_query: answer.query.holds(word),
+            });
+            held += usize::from(!places.sentences.is_empty());
+            known += usize::from(places.is_in_query || !places.sentences.is_empty());
+            for place in &places.sentences {
+                shared[*place] += 2;
+            }
+        }
+        if !claim.numbers.is_empty() {
+            for (prepared, count) in answer.sentences.iter().zip(&mut shared).filter(|(prepared, _)| !prepared.numbers.is_empty()) {
+                *count += 3 * claim.numbers.iter().filter(|number| prepared.pool.holds_loosely(number)).count();
+            }
+        }
+        let best = shared.iter().enumerate().filter(|(_, count)| **count > 0).max_by_key(|(at, count)| (**count, usize::MAX - at));
+        Alignment { span: best.map(|(at, _)| answer.sentences[at].sentence.span), held, known }
+    }
+}
+
+/// Words by which a judge speaks about the answer instead of making its claim.
+fn reports(word: &str) -> bool {
+    matches!(
+        word,
+        "answer" | "answers" | "response" | "assistant" | "model" | "states" | "stated" | "says" | "said" | "claims" | "claimed"
+            | "mentions" | "according" | "user" | "question" | "query" | "asserts" | "indicates"
+    )
+}
+
+fn is_yes_or_no(word: &str) -> bool {
+    matches!(
+        word,
+        "yes" | "no" | "yeah" | "yep" | "nope" | "correct" | "indeed" | "absolutely" | "ja" | "nein" | "doch" | "nee" | "oui" | "non" | "si"
+            | "sí" | "sim" | "não" | "да" | "нет" | "نعم" | "لا" | "はい" | "ええ" | "いいえ" | "是" | "是的" | "不是" | "对" | "没有" | "네" | "예"
+            | "아니요" | "हाँ" | "हां" | "नहीं" | "tak" | "nie" | "evet" | "hayır" | "có" | "không" | "ใช่" | "ไม่"
+    )
+}

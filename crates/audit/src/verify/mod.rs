@@ -1,0 +1,22 @@
+//! Is a well-formed reply consistent with the trace? Quotes against the evidence, claims against
+//! the answer, numbers against both. The parts know nothing of kinds; each kind puts them together.
+
+mod absence;
+mod borders;
+mod claims;
+mod near;
+mod quotes;
+
+pub use absence::is_absent;
+pub use claims::{Answer, Checked, Listed};
+pub use quotes::{Corpus, Found, Missing, Scope};
+
+use crate::text::{self, Form};
+
+/// Why a quote carries little: too few words that mean something, and no number.
+pub fn is_trivial(quote: &str) -> bool {
+    const ENOUGH: usize = 3;
+    !quote.chars().any(|c| text::chars::digit(c).is_some())
+        && text::content_words(quote).len() < ENOUGH
+        && text::numbers(quote).iter().all(|number| number.form == Form::Incidental)
+}

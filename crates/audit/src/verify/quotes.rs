@@ -1,0 +1,290 @@
+//! Does a quote stand in the evidence, where the judge says it does?
+
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::ops::Range;
+
+use memchr::memmem::Finder;
+use trace::Trace;
+
+use super::borders::is_whole;
+use super::near;
+use crate::report::{MatchGrade, Span};
+use crate::text::fold::{Case, Folded, fold};
+use crate::text::{content_words, numbers};
+
+/// The evidence of a trace, searchable.
+pub struct Corpus<'a> {
+    chunks: Vec<Chunk<'a>>,
+    /// Chunks by source id; several may share one.
+    ids: HashMap<&'a str, Vec<usize>>,
+}
+
+struct Chunk<'a> {
+    source_id: &'a str,
+    text: &'a str,
+    folded: OnceCell<Folded>,
+}
+
+impl Chunk<'_> {
+    fn folded(&self) -> &Folded {
+        self.folded.get_or_init(|| Folded::new(self.text, Case::Folded))
+    }
+}
+
+/// Where a quote stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Index of the chunk.
+    pub chunk: usize,
+    /// Its source id.
+    pub source_id: String,
+    /// Scalar values of the chunk's text.
+    pub span: Span,
+    /// The rule that matched.
+    pub grade: MatchGrade,
+}
+
+/// Where a quote may stand.
+#[derive(Debug, Clone, Copy)]
+pub enum Scope<'s> {
+    /// Only in these chunks.
+    Only(&'s [usize]),
+    /// In any chunk.
+    Anywhere,
+}
+
+/// A quote that does not stand where it should.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Missing {
+    /// It stands in another source.
+    Elsewhere(Found),
+    /// It stands nowhere; in words what comes nearest, if anything does.
+    Nowhere(Option<String>),
+}
+
+impl<'a> Corpus<'a> {
+    /// The evidence of `trace`.
+    pub fn new(trace: &'a Trace) -> Self {
+        let mut ids: HashMap<&str, Vec<usize>> = HashMap::new();
+        let chunks = trace.chunks().iter().enumerate().map(|(at, chunk)| {
+            let source_id = chunk.source_id.as_deref().unwrap_or_default();
+            ids.entry(source_id).or_default().push(at);
+            Chunk { source_id, text: chunk.text.as_deref().unwrap_or_default(), folded: OnceCell::new() }
+        });
+        Self { chunks: chunks.collect(), ids }
+    }
+
+    /// The chunks that a judge's source id names. An exact id wins; otherwise the id may end at a
+    /// comma, white space or `#`, and the longest that the trace has counts.
+    pub fn resolve(&self, id: &str) -> Option<(&'a str, &[usize])> {
+        let known = |id: &str| self.ids.get_key_value(id).map(|(id, chunks)| (*id, chunks.as_slice()));
+        let id = id.trim();
+        if id.is_empty() {
+            return None;
+        }
+        known(id).or_else(|| {
+            let cuts = id.char_indices().rev().filter(|(_, c)| matches!(c, ',' | '#' | '，' | '、') || c.is_whitespace());
+            cuts.take(64).map(|(at, _)| id[..at].trim_end()).filter(|prefix| !prefix.is_empty()).find_map(known)
+        })
+    }
+
+    /// Looks for a quote.
+    ///
+    /// # Errors
+    /// Where it stands instead, or that it stands nowhere.
+    pub fn find(&self, quote: &str, scope: Scope<'_>) -> Result<Found, Missing> {
+        let needle = Needle::new(quote);
+        let wanted: Vec<usize> = match scope {
+            Scope::Only(chunks) => chunks.to_vec(),
+            Scope::Anywhere => (0..self.chunks.len()).collect(),
+        };
+        if let Some(found) = self.find_in(&needle, &wanted) {
+            return Ok(found);
+        }
+        let others: Vec<usize> = (0..self.chunks.len()).filter(|at| !wanted.contains(at)).collect();
+        if let Some(found) = self.find_in(&needle, &others) {
+            return Err(Missing::Elsewhere(found));
+        }
+        let folded = wanted.iter().chain(&others).filter_map(|at| self.chunks.get(*at)).map(|chunk| chunk.folded().text.as_str());
+        Err(Missing::Nowhere(near::describe(needle.folded(), folded)))
+    }
+
+    /// The best place in these chunks.
+    fn find_in(&self, needle: &Needle<'_>, chunks: &[usize]) -> Option<Found> {
+        let chunk_at = |at: usize| self.chunks.get(at).map(|chunk| (at, chunk));
+        let exact = chunks.iter().filter_map(|at| chunk_at(*at)).find_map(|(at, chunk)| {
+            Some((at, chunk, needle.exact_in(chunk.text)?, MatchGrade::Exact))
+        });
+        let best = exact.or_else(|| {
+            let hits = chunks.iter().filter_map(|at| chunk_at(*at)).filter_map(|(at, chunk)| {
+                let (range, grade) = needle.folded_in(chunk)?;
+                Some((at, chunk, range, grade))
+            });
+            hits.min_by_key(|(.., grade)| *grade)
+        });
+        let best = best.or_else(|| {
+            chunks.iter().filter_map(|at| chunk_at(*at)).find_map(|(at, chunk)| {
+                Some((at, chunk, needle.elided_in(chunk)?, MatchGrade::Elided))
+            })
+        });
+        let (at, chunk, range, grade) = best?;
+        let start = chunk.text[..range.start].chars().count();
+        let span = Span { start, end: start + chunk.text[range].chars().count() };
+        Some(Found { chunk: at, source_id: chunk.source_id.to_owned(), span, grade })
+    }
+}
+
+/// A quote, prepared for the search.
+struct Needle<'q> {
+    raw: &'q str,
+    folded: OnceCell<String>,
+    /// Pieces around ellipses, if there are any; and around line breaks and quotation marks too.
+    pieces: OnceCell<[Option<Vec<String>>; 2]>,
+}
+
+impl<'q> Needle<'q> {
+    fn new(quote: &'q str) -> Self {
+        Self { raw: quote.trim(), folded: OnceCell::new(), pieces: OnceCell::new() }
+    }
+
+    fn folded(&self) -> &str {
+        self.folded.get_or_init(|| fold(self.raw, Case::Folded))
+    }
+
+    fn exact_in(&self, text: &str) -> Option<Range<usize>> {
+        occurrences(text, self.raw, 0).find(|range| is_whole(text, range))
+    }
+
+    /// The first place where the folded quote stands, preferably without a difference in case.
+    fn folded_in(&self, chunk: &Chunk<'_>) -> Option<(Range<usize>, MatchGrade)> {
+        const MAX_PLACES: usize = 8;
+        let folded = chunk.folded();
+        let whole = self.folded();
+        let bare = Some(unpunctuated(whole)).filter(|bare| bare.len() < whole.len());
+        for needle in std::iter::once(whole).chain(bare) {
+            let mut first = None;
+            let places = occurrences(&folded.text, needle, 0).map(|range| folded.original(range));
+            for range in places.filter(|range| is_whole(chunk.text, range)).take(MAX_PLACES) {
+                let kept = fold(&chunk.text[range.clone()], Case::Kept);
+                let quoted = fold(self.raw, Case::Kept);
+                if unpunctuated(&kept) == unpunctuated(&quoted) {
+                    return Some((range, MatchGrade::Normalised));
+                }
+                first.get_or_insert(range);
+            }
+            if let Some(range) = first {
+                return Some((range, MatchGrade::CaseFolded));
+            }
+        }
+        None
+    }
+
+    /// The stretch from the first to the last piece, when all stand in order.
+    fn elided_in(&self, chunk: &Chunk<'_>) -> Option<Range<usize>> {
+        let pieces = self.pieces.get_or_init(|| [pieces(self.raw, false), pieces(self.raw, true)]);
+        pieces.iter().flatten().find_map(|pieces| in_order(pieces, chunk))
+    }
+}
+
+fn in_order(pieces: &[String], chunk: &Chunk<'_>) -> Option<Range<usize>> {
+    let folded = chunk.folded();
+    let mut from = 0;
+    let mut whole: Option<Range<usize>> = None;
+    for piece in pieces {
+        let (end, range) = [piece.as_str(), unpunctuated(piece)].into_iter().find_map(|needle| {
+            occurrences(&folded.text, needle, from)
+                .map(|range| (range.end, folded.original(range)))
+                .find(|(_, range)| is_whole(chunk.text, range))
+        })?;
+        from = end;
+        whole = Some(whole.map_or(range.clone(), |whole| whole.start..range.end));
+    }
+    whole
+}
+
+/// Every place of `needle` from `from` on, overlapping ones too. Bounded: a text made to have
+/// endless near hits costs no more than a long one.
+fn occurrences<'t>(text: &'t str, needle: &'t str, from: usize) -> impl Iterator<Item = Range<usize>> + 't {
+    const BUDGET: usize = 1 << 22;
+    let finder = Finder::new(needle);
+    let mut at = from;
+    let mut budget = BUDGET;
+    std::iter::from_fn(move || {
+        budget = budget.checked_sub(needle.len()).filter(|_| !needle.is_empty())?;
+        let start = at + finder.find(text.get(at..)?.as_bytes())?;
+        at = start + text[start..].chars().next().map_or(1, char::len_utf8);
+        Some(start..start + needle.len())
+    })
+}
+
+/// A folded quote without the punctuation that a judge may have put around it.
+fn unpunctuated(folded: &str) -> &str {
+    const MARKS: [char; 10] = ['.', ',', ';', ':', '!', '?', '。', '、', '،', '؟'];
+    let mut bare = folded.trim_end_matches(|c| MARKS.contains(&c) || c == ' ');
+    while let Some(rest) = bare.strip_prefix(MARKS).and_then(|rest| rest.strip_prefix(' ')) {
+        bare = rest;
+    }
+    bare
+}
+
+/// The pieces of a quote around what was left out, folded; none when nothing was or when a piece
+/// says nothing. `is_lenient`: line breaks and closed and reopened quotation marks part pieces too.
+fn pieces(raw: &str, is_lenient: bool) -> Option<Vec<String>> {
+    const MAX_PIECES: usize = 50;
+    const ENOUGH_WORDS: usize = 2;
+    let mut parts: Vec<&str> = Vec::new();
+    let mut start = 0;
+    let mut at = 0;
+    let mut has_gap = false;
+    while let Some(c) = raw[at..].chars().next() {
+        let gap = ellipsis(&raw[at..]).or_else(|| if is_lenient { joint(&raw[at..]) } else { None });
+        match gap {
+            Some(length) => {
+                has_gap = true;
+                parts.push(&raw[start..at]);
+                at += length;
+                start = at;
+            }
+            None => at += c.len_utf8(),
+        }
+    }
+    parts.push(&raw[start..]);
+    let parts: Vec<&str> = parts.into_iter().filter(|part| part.chars().any(char::is_alphanumeric)).collect();
+    if !has_gap || parts.is_empty() || parts.len() > MAX_PIECES {
+        return None;
+    }
+    let says_something = |part: &&str| {
+        let words = content_words(part).len();
+        (words > 0 && (!is_lenient || words >= ENOUGH_WORDS)) || !numbers(part).is_empty()
+    };
+    parts.iter().all(says_something).then(|| parts.iter().map(|part| fold(part, Case::Folded)).collect())
+}
+
+/// The length of an ellipsis at the start of `text`, with the brackets around it.
+fn ellipsis(text: &str) -> Option<usize> {
+    let opening = text.strip_prefix(['[', '(', '<', '{', '［', '（']).map_or(text, str::trim_start);
+    let inside = text.len() - opening.len();
+    let dots = opening.len() - opening.trim_start_matches(['.', '…', '⋯']).len();
+    let spaced = [". . .", ". . . ."].iter().rev().find(|spaced| opening.starts_with(**spaced)).map(|spaced| spaced.len());
+    let run = &opening[..dots];
+    let length = spaced.or_else(|| (run.contains(['…', '⋯']) || run.len() >= 3).then_some(dots))?;
+    let after = &opening[length..];
+    if inside == 0 {
+        return Some(length);
+    }
+    let closed = after.trim_start().strip_prefix([']', ')', '>', '}', '］', '）'])?;
+    Some(text.len() - closed.len())
+}
+
+/// The length of a line break, or of `" and "` between two quoted pieces.
+fn joint(text: &str) -> Option<usize> {
+    if text.starts_with(['\n', '\r']) {
+        return Some(text.len() - text.trim_start().len());
+    }
+    let rest = text.strip_prefix(['"', '”', '»', '’', '\''])?;
+    let between = rest.trim_start_matches([',', ';', '/', '|', '+', '&', ' ', '\t']);
+    let between = between.strip_prefix("and ").unwrap_or(between).trim_start();
+    let opened = between.strip_prefix(['"', '“', '«', '‘', '\''])?;
+    (rest.len() > between.len()).then_some(text.len() - opened.len())
+}

@@ -1,0 +1,92 @@
+//! `groundcrew check reply`: would the worker accept this reply?
+
+use audit::{Assessment, Outcome as Verdict, Report, assess, kinds};
+use trace::{Readiness, Trace, completeness};
+
+use crate::args::CheckReply;
+use crate::config::Settings;
+use crate::failure::{Failure, Outcome};
+use crate::output::Output;
+use crate::terminal;
+
+use super::read;
+
+/// Runs the worker's own code on a stored reply.
+pub(crate) fn run(args: &CheckReply, settings: &Settings) -> Outcome {
+    let trace = complete_trace(args, settings)?;
+    let bytes = read(&args.reply)?;
+    // What is no UTF-8 is replaced, as it is when a reply arrives over HTTP.
+    let reply = String::from_utf8_lossy(&bytes);
+    let assessment = assess(args.kind, &trace, None, &reply, args.finish_reason.as_deref())
+        .map_err(|kinds::Unavailable(kind)| Failure::usage(kinds::Unavailable(kind)))?;
+    let mut output = Output::new();
+    if args.json.json {
+        output.json(&assessment);
+    } else {
+        print(&mut output, &assessment);
+    }
+    if assessment.outcome == Verdict::Accepted { Ok(()) } else { Err(Failure::not_fine()) }
+}
+
+/// The trace as the worker would audit it, with relaxed fields filled in.
+fn complete_trace(args: &CheckReply, settings: &Settings) -> Result<Trace, Failure> {
+    let hint = format!("`groundcrew check trace {} --kind {}` says more", args.trace.display(), args.kind);
+    let trace = trace::decode(&read(&args.trace)?).map_err(|error| {
+        let first = error.problems.first().map(|problem| format!(": {}: {}", problem.path, problem.message));
+        Failure::usage(format!("{error}{}", first.unwrap_or_default())).hint(hint.clone())
+    })?;
+    let requirements = &settings.worker.project(&trace.project).requirements;
+    match completeness::check(&trace, args.kind, requirements) {
+        Readiness::Complete(prepared) => Ok(prepared.trace),
+        Readiness::Incomplete(problems) => {
+            let first = problems.first().map(|problem| format!("{}: {}", problem.path, problem.message));
+            let message = format!("the trace is incomplete: {}", first.unwrap_or_default());
+            Err(Failure::usage(message).hint(hint))
+        }
+        Readiness::NotApplicable(why) => Err(Failure::usage(format!("the trace is not audited: {why}"))),
+    }
+}
+
+fn print(output: &mut Output, assessment: &Assessment) {
+    output.line(match assessment.outcome {
+        Verdict::Accepted => "accepted: well-formed and consistent with the trace",
+        Verdict::Format => "format: the reply is not well-formed",
+        Verdict::Content => "content: the reply contradicts the trace or itself",
+        Verdict::Refusal => "refusal: the judge declined",
+    });
+    for problem in &assessment.problems {
+        let (path, message) = (terminal::line(&problem.path), terminal::line(&problem.message));
+        output.line(format!("  {} at {path}: {message}", problem.code.as_str()));
+    }
+    if let Some(report) = &assessment.report {
+        print_report(output, report);
+    }
+}
+
+fn print_report(output: &mut Output, report: &Report) {
+    if let Some(score) = report.score {
+        output.line(format!("score {score:.2}"));
+    }
+    for (at, claim) in report.claims.iter().enumerate() {
+        let severity = claim.severity.map(|severity| format!(", {}", severity.as_str())).unwrap_or_default();
+        output.line(format!("claim {at}: {}{severity}: {}", claim.verdict.as_str(), terminal::line(&claim.text)));
+        for evidence in &claim.evidence {
+            let (source, quote) = (terminal::line(&evidence.source_id), terminal::line(&evidence.quote));
+            output.line(format!("  {} ({}): \"{quote}\"", source, evidence.grade.as_str()));
+        }
+    }
+    for omission in &report.omissions {
+        let (fact, source) = (terminal::line(&omission.missing_fact), terminal::line(&omission.source_id));
+        output.line(format!("omission: {fact} ({source})"));
+    }
+    for doubt in &report.doubts {
+        output.line(format!("doubt: {} at {}: {}", doubt.code, terminal::line(&doubt.path), terminal::line(&doubt.message)));
+    }
+    for discrepancy in &report.discrepancies {
+        let path = terminal::line(&discrepancy.path);
+        output.line(format!("discrepancy at {path}: the judge says {}, the claims add up to {}", discrepancy.judge, discrepancy.ours));
+    }
+    for note in &report.notes {
+        output.line(format!("note: {}", terminal::line(note)));
+    }
+}

@@ -1,0 +1,236 @@
+//! `groundcrew queue dead`: messages that were given up on.
+
+use queue::{Envelope, Lane, Message, Target};
+use serde::Serialize;
+use store::{DeadLetterView, DeadSource, DeadStatus, Store, UnknownWord};
+use uuid::Uuid;
+
+use crate::args::{DeadDiscard, DeadList, DeadReplay, DeadShow};
+use crate::config::Settings;
+use crate::failure::{Failure, Outcome, chain};
+use crate::output::{self, Output};
+use crate::{services, terminal};
+
+use super::table;
+
+/// How many are replayed at most by one `--all`.
+const ALL: u32 = 100_000;
+
+/// Lists dead letters.
+pub(crate) async fn list(args: &DeadList, settings: &Settings) -> Outcome {
+    let (status, source) = (word::<DeadStatus>(&args.status)?, source(args.source.as_deref())?);
+    let store = services::store(settings).await?;
+    let letters = store.dead_list(Some(status), source, args.limit).await.map_err(services::database)?;
+    store.close().await;
+    let mut output = Output::new();
+    if args.json.json {
+        output.json(&letters);
+        return Ok(());
+    }
+    if letters.is_empty() {
+        output.line(format!("no dead letters are {status}"));
+        return Ok(());
+    }
+    let rows: Vec<[String; 4]> = letters
+        .iter()
+        .map(|letter| {
+            [
+                letter.id.to_string(),
+                letter.last_seen_at.format("%Y-%m-%d %H:%M").to_string(),
+                letter.source.to_string(),
+                terminal::line(&format!("{}{}", name(letter), dead_reason(letter))),
+            ]
+        })
+        .collect();
+    for line in table::lines(["id", "seen (UTC)", "source", "reason"], &rows) {
+        output.line(line);
+    }
+    Ok(())
+}
+
+/// Shows one dead letter whole.
+pub(crate) async fn show(args: &DeadShow, settings: &Settings) -> Outcome {
+    let store = services::store(settings).await?;
+    let letter = find(&store, args.id).await?;
+    store.close().await;
+    let mut output = Output::new();
+    let body = letter.body.clone().unwrap_or_default();
+    if args.raw {
+        output.raw(&body);
+    } else if args.json.json {
+        output.json(&letter);
+    } else {
+        print(&mut output, &letter, &body);
+    }
+    Ok(())
+}
+
+fn print(output: &mut Output, letter: &DeadLetterView, body: &[u8]) {
+    let mut field = |name: &str, value: &str| output.line(format!("{name:<10} {}", terminal::line(value)));
+    field("id", &letter.id.to_string());
+    field("status", &format!("{}, replayed {}", letter.status, terminal::count(letter.replays, "time")));
+    field("source", letter.source.as_str());
+    field("reason", &letter.reason);
+    field("trace", &format!("{}/{}", letter.project.as_deref().unwrap_or("?"), letter.trace_id.as_deref().unwrap_or("?")));
+    field("lane", letter.lane.as_deref().unwrap_or("?"));
+    field("kinds", &if letter.kinds.is_empty() { "those that the trace asks for".into() } else { letter.kinds.join(", ") });
+    field("seen", &format!("{}, {} to {}", terminal::count(letter.seen, "time"), time(letter.first_seen_at), time(letter.last_seen_at)));
+    if let Some(note) = &letter.note {
+        field("note", note);
+    }
+    let problems = letter.problems.as_array().map(Vec::as_slice).unwrap_or_default();
+    for problem in problems {
+        let text = |key: &str| problem.get(key).and_then(|value| value.as_str()).unwrap_or_default().to_owned();
+        field("problem", &format!("{}: {}", text("path"), text("message")));
+    }
+    field("headers", &letter.headers.to_string());
+    output.line(format!("body ({} bytes):", letter.body_bytes));
+    output.line(terminal::bytes(body));
+}
+
+fn time(time: chrono::DateTime<chrono::Utc>) -> String {
+    time.format("%Y-%m-%d %H:%M:%S UTC").to_string()
+}
+
+/// What became of the dead letters that were asked for.
+#[derive(Debug, Default, Serialize)]
+struct Answer {
+    done: Vec<Uuid>,
+    failed: Vec<Failed>,
+}
+
+#[derive(Debug, Serialize)]
+struct Failed {
+    id: Uuid,
+    reason: String,
+}
+
+/// Sends dead letters to the queue again.
+pub(crate) async fn replay(args: &DeadReplay, settings: &Settings) -> Outcome {
+    let source = source(args.source.as_deref())?;
+    let store = services::store(settings).await?;
+    let ids = if args.all {
+        let open = store.dead_list(Some(DeadStatus::Open), source, ALL).await.map_err(services::database)?;
+        open.into_iter().map(|letter| letter.id).collect()
+    } else {
+        args.ids.clone()
+    };
+    let mut answer = Answer::default();
+    if !ids.is_empty() {
+        let publisher = services::publisher(settings).await?;
+        let bar = output::progress(ids.len(), "replaying");
+        for id in ids {
+            match replay_one(&store, &publisher, id).await {
+                Ok(()) => answer.done.push(id),
+                Err(failure) => answer.failed.push(Failed { id, reason: failure.message() }),
+            }
+            bar.inc(1);
+        }
+        bar.finish_and_clear();
+        publisher.connection().close().await;
+    }
+    store.close().await;
+    conclude(&answer, "replayed", args.json.json)
+}
+
+async fn replay_one(store: &Store, publisher: &queue::Publisher, id: Uuid) -> Outcome {
+    let letter = find(store, id).await?;
+    let Some(body) = letter.body.clone().filter(|body| i64::try_from(body.len()) == Ok(letter.body_bytes)) else {
+        return Err(Failure::failed("only the beginning of this message was kept: it must be sent by its producer again"));
+    };
+    publisher.publish(&message(&letter, body)).await.map_err(Failure::failed)?;
+    // A crash before the mark leaves it open: replaying it once more asks for the same generation again.
+    store.dead_mark(id, DeadStatus::Replayed, None).await.map_err(services::database)?;
+    Ok(())
+}
+
+fn message(letter: &DeadLetterView, body: Vec<u8>) -> Message {
+    let header = |name: &str| letter.headers.get(name).and_then(|value| value.as_str()).map(str::to_owned);
+    let lane = letter.lane.as_deref().and_then(|lane| lane.parse().ok()).unwrap_or(Lane::Normal);
+    let generation = u32::try_from(letter.replays).unwrap_or(0).saturating_add(1);
+    Message {
+        target: Target::lane(lane),
+        envelope: Envelope {
+            message_id: Some(format!("{}-{generation}", letter.id)),
+            correlation_id: header("correlation_id"),
+            reply_to: header("reply_to"),
+            content_type: header("content_type"),
+            kinds: letter.kinds.clone(),
+            generation,
+            source_dead_letter: Some(letter.id.to_string()),
+            ..Envelope::default()
+        },
+        body,
+    }
+}
+
+/// Marks dead letters as done with.
+pub(crate) async fn discard(args: &DeadDiscard, settings: &Settings) -> Outcome {
+    if args.note.trim().is_empty() {
+        return Err(Failure::usage("--note is empty: say why nothing more has to be done"));
+    }
+    let store = services::store(settings).await?;
+    let mut answer = Answer::default();
+    for id in &args.ids {
+        match store.dead_mark(*id, DeadStatus::Discarded, Some(&args.note)).await {
+            Ok(true) => answer.done.push(*id),
+            Ok(false) => answer.failed.push(Failed { id: *id, reason: "there is no dead letter of this id".into() }),
+            Err(error) => answer.failed.push(Failed { id: *id, reason: chain(&error) }),
+        }
+    }
+    store.close().await;
+    conclude(&answer, "discarded", args.json.json)
+}
+
+fn conclude(answer: &Answer, done: &str, json: bool) -> Outcome {
+    let mut output = Output::new();
+    if json {
+        output.json(answer);
+    } else {
+        for failed in &answer.failed {
+            output.line(format!("{}: {}", failed.id, terminal::line(&failed.reason)));
+        }
+        output.line(format!("{} {done}, {} not", answer.done.len(), answer.failed.len()));
+    }
+    if answer.failed.is_empty() { Ok(()) } else { Err(Failure::not_fine()) }
+}
+
+async fn find(store: &Store, id: Uuid) -> Result<DeadLetterView, Failure> {
+    let found = store.dead_show(id).await.map_err(services::database)?;
+    found.ok_or_else(|| Failure::failed(format!("there is no dead letter {id}")))
+}
+
+/// Why it was given up on, with the first thing that was wrong.
+pub(crate) fn dead_reason(letter: &DeadLetterView) -> String {
+    let problems = letter.problems.as_array().map(Vec::as_slice).unwrap_or_default();
+    match first_problem(problems) {
+        Some(problem) => format!("{}: {problem}", letter.reason),
+        None => letter.reason.clone(),
+    }
+}
+
+/// The first of several problems, and how many more there are.
+pub(crate) fn first_problem(problems: &[serde_json::Value]) -> Option<String> {
+    let first = problems.first()?;
+    let text = |key: &str| first.get(key).and_then(|value| value.as_str()).unwrap_or_default();
+    let place = if text("path") == "$" { String::new() } else { format!("{}: ", text("path")) };
+    let more = if problems.len() > 1 { format!(" (and {} more)", problems.len() - 1) } else { String::new() };
+    Some(format!("{place}{}{more}", text("message")))
+}
+
+/// Whose message it was, where that could be read.
+fn name(letter: &DeadLetterView) -> String {
+    match (&letter.project, &letter.trace_id) {
+        (Some(project), Some(trace_id)) => format!("{project}/{trace_id}: "),
+        (None, Some(name)) | (Some(name), None) => format!("{name}: "),
+        (None, None) => String::new(),
+    }
+}
+
+fn source(given: Option<&str>) -> Result<Option<DeadSource>, Failure> {
+    given.map(word).transpose()
+}
+
+fn word<T: std::str::FromStr<Err = UnknownWord>>(given: &str) -> Result<T, Failure> {
+    given.parse().map_err(Failure::usage)
+}

@@ -1,0 +1,134 @@
+//! What several keys must mean together.
+
+use std::time::Duration;
+
+use audit::kinds;
+
+use super::key::Key;
+use super::raw::{Policy, Project, Raw};
+use super::sources::Sources;
+
+/// RabbitMQ closes the channel of a consumer that keeps a delivery for longer than this (its
+/// `consumer_timeout`, unless somebody changed it).
+const BROKER_PATIENCE: Duration = Duration::from_secs(30 * 60);
+
+/// Notes every contradiction.
+pub(super) fn check(raw: &Raw, sources: &mut Sources) {
+    times(raw, sources);
+    tiers(raw, sources);
+    let worker = &raw.worker;
+    if worker.concurrency_urgent.get() + worker.concurrency_normal.get() + worker.concurrency_bulk.get() == 0 {
+        let message = "every lane is 0: a worker must read at least one lane".into();
+        sources.note(&Key::new(&["worker", "concurrency_normal"]), message);
+    }
+    for prefix in &worker.reply_to_prefixes {
+        if prefix.trim().is_empty() {
+            let message = "an empty prefix would allow every queue; name the beginning of the queues' names".into();
+            sources.note(&Key::new(&["worker", "reply_to_prefixes"]), message);
+        }
+    }
+    for (kind, policy) in &raw.audits {
+        retries(kind.as_str(), policy, sources);
+    }
+    project(&Key::new(&["project_defaults"]), &raw.project_defaults, sources);
+    for (name, named) in &raw.projects {
+        let key = Key::new(&["projects", name]);
+        if name.trim().is_empty() || name.chars().count() > trace::contract::MAX_ID_CHARS {
+            sources.note(&key, format!("expected a name of 1 to {} characters, not blank", trace::contract::MAX_ID_CHARS));
+        }
+        project(&key, named, sources);
+    }
+}
+
+/// Each time-out must leave room for the ones inside it.
+fn times(raw: &Raw, sources: &mut Sources) {
+    let (judge, queue, database) = (&raw.judge, &raw.queue, &raw.database);
+    let total = judge.total_timeout_s.get();
+    let drain = raw.worker.drain_deadline_s.get();
+    let mut at_most = |key: &[&str], value: Duration, limit_key: &str, limit: Duration| {
+        if value > limit {
+            sources.note(&Key::new(key), format!("must not be longer than {limit_key}, which is {}", limit.as_secs_f64()));
+        }
+    };
+    at_most(&["judge", "connect_timeout_s"], judge.connect_timeout_s.get(), "judge.total_timeout_s", total);
+    at_most(&["judge", "read_timeout_s"], judge.read_timeout_s.get(), "judge.total_timeout_s", total);
+    at_most(
+        &["judge", "retry_after_min_s"],
+        judge.retry_after_min_s.get(),
+        "judge.retry_after_max_s",
+        judge.retry_after_max_s.get(),
+    );
+    at_most(
+        &["database", "lock_timeout_s"],
+        database.lock_timeout_s.get(),
+        "database.statement_timeout_s",
+        database.statement_timeout_s.get(),
+    );
+    if drain <= total {
+        sources.note(
+            &Key::new(&["worker", "drain_deadline_s"]),
+            format!("must be longer than judge.total_timeout_s, which is {}: a call that is paid for shall end", total.as_secs_f64()),
+        );
+    }
+    if raw.relay.lease_s.get() < queue.publish_timeout_s.get() * 2 {
+        sources.note(
+            &Key::new(&["relay", "lease_s"]),
+            format!(
+                "must be at least twice queue.publish_timeout_s, which is {}: two processes would publish the same messages",
+                queue.publish_timeout_s.get().as_secs_f64()
+            ),
+        );
+    }
+    let tries = raw.worker.quick_tries;
+    if total * tries.small() >= BROKER_PATIENCE {
+        sources.note(
+            &Key::new(&["worker", "quick_tries"]),
+            format!(
+                "{} tries of judge.total_timeout_s ({}) take longer than the {} s after which the broker takes a delivery back",
+                tries.get(),
+                total.as_secs_f64(),
+                BROKER_PATIENCE.as_secs()
+            ),
+        );
+    }
+}
+
+fn tiers(raw: &Raw, sources: &mut Sources) {
+    let key = Key::new(&["queue", "retry_tiers_s"]);
+    let tiers: Vec<Duration> = raw.queue.retry_tiers_s.iter().map(|tier| tier.get()).collect();
+    if tiers.is_empty() || tiers.len() > 16 {
+        sources.note(&key, "expected 1 to 16 delays".into());
+    }
+    if tiers.windows(2).any(|pair| pair[0] >= pair[1]) {
+        sources.note(&key, "expected delays that ascend, each once".into());
+    }
+    let max_age = Duration::from_secs(raw.worker.max_age_h.get() * 3600);
+    if tiers.last().is_some_and(|last| *last >= max_age) {
+        sources.note(&key, format!("must stay below worker.max_age_h, which is {}", raw.worker.max_age_h.get()));
+    }
+}
+
+fn retries(kind: &str, policy: &Policy, sources: &mut Sources) {
+    if policy.max_replies.get() <= policy.together.get() {
+        sources.note(
+            &Key::new(&["audits", kind, "max_replies"]),
+            format!("must be more than together, which is {}: the first reply counts as well", policy.together.get()),
+        );
+    }
+}
+
+fn project(key: &Key, project: &Project, sources: &mut Sources) {
+    let audits = key.child("audits");
+    if project.audits.is_empty() {
+        sources.note(&audits, format!("expected at least one of {}", available()));
+    }
+    for kind in &project.audits {
+        if kinds::find(*kind).is_err() {
+            sources.note(&audits, format!("this version cannot run {kind}; it can run {}", available()));
+        }
+    }
+}
+
+fn available() -> String {
+    kinds::AVAILABLE.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,278 @@
+//! The configuration as it is used: the types of the other crates, checked.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use audit::policy::{Budget, Policy};
+use judge::{Limits, Price, Profile, ProfileError, ProfileSettings, Secret};
+use trace::{Kind, Provenance, Requirements};
+use worker::{Lanes, Project, RelaySettings};
+
+use super::checks;
+use super::key::Key;
+use super::raw::{self, IdFrom, LogFormat, RankFrom, Raw, TimeFrom};
+use super::sources::Sources;
+
+/// How the practice judge's only model may be called: a short word, or its own name.
+const PRACTICE_MODELS: [&str; 2] = ["practice", practice::MODEL];
+
+/// A configuration without contradictions. What is not needed by every command may be missing.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) database: Database,
+    pub(crate) queue: Queue,
+    /// None when no judge is named.
+    pub(crate) judge: Option<Judge>,
+    pub(crate) worker: worker::Settings,
+    pub(crate) runner: runner::Settings,
+    pub(crate) log: Log,
+}
+
+/// How to reach Postgres.
+#[derive(Debug, Clone)]
+pub(crate) struct Database {
+    pub(crate) url: Option<Secret>,
+    pub(crate) max_connections: u32,
+    pub(crate) acquire_timeout: Duration,
+    pub(crate) statement_timeout: Duration,
+    pub(crate) lock_timeout: Duration,
+}
+
+/// How to reach RabbitMQ.
+#[derive(Debug, Clone)]
+pub(crate) struct Queue {
+    /// None without a URL.
+    pub(crate) settings: Option<queue::Settings>,
+}
+
+/// Which judge is asked, and how hard.
+#[derive(Debug, Clone)]
+pub(crate) struct Judge {
+    pub(crate) profile: Profile,
+    pub(crate) limits: Limits,
+}
+
+/// How the long-running commands log.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Log {
+    pub(crate) format: LogFormat,
+    pub(crate) level: raw::Level,
+}
+
+/// Turns keys into settings. None when a part cannot be made; why is then among the problems of `sources`.
+pub(super) fn check(raw: Raw, sources: &mut Sources) -> Option<Settings> {
+    checks::check(&raw, sources);
+    let database_url = database_url(&raw.database, sources);
+    let queue = queue_settings(&raw, sources);
+    let judge = judge(&raw.judge, sources);
+    let max_age = Duration::from_secs(raw.worker.max_age_h.get() * 3600);
+    let policies = raw.audits.iter().map(|(kind, policy)| (*kind, policy_of(policy))).collect();
+    let projects: HashMap<String, Project> =
+        raw.projects.iter().map(|(name, project)| (name.clone(), project_of(project))).collect();
+    let database = Database {
+        url: database_url,
+        max_connections: raw.database.max_connections.small(),
+        acquire_timeout: raw.database.acquire_timeout_s.get(),
+        statement_timeout: raw.database.statement_timeout_s.get(),
+        lock_timeout: raw.database.lock_timeout_s.get(),
+    };
+    let worker = worker::Settings {
+        drain_deadline: raw.worker.drain_deadline_s.get(),
+        max_message_bytes: raw.worker.max_message_bytes.count(),
+        max_age,
+        reply_to_prefixes: raw.worker.reply_to_prefixes.clone(),
+        lanes: Lanes {
+            urgent: raw.worker.concurrency_urgent.get() > 0,
+            normal: raw.worker.concurrency_normal.get() > 0,
+            bulk: raw.worker.concurrency_bulk.get() > 0,
+        },
+        relay: RelaySettings {
+            batch: raw.relay.batch.small(),
+            lease: raw.relay.lease_s.get(),
+            poll: Duration::from_millis(raw.relay.poll_ms.get()),
+        },
+        policies,
+        projects,
+        default_project: project_of(&raw.project_defaults),
+    };
+    let runner = runner::Settings {
+        max_unit_chars: raw.worker.max_unit_chars.count(),
+        quick_tries: raw.worker.quick_tries.small(),
+        delays: judge::delay::DelaySettings::default(),
+        max_age,
+    };
+    let log = Log { format: raw.log.format, level: raw.log.level };
+    sources.problems.is_empty().then_some(Settings { database, queue, judge, worker, runner, log })
+}
+
+fn database_url(raw: &raw::Database, sources: &mut Sources) -> Option<Secret> {
+    let url = secret(&raw.url, &raw.url_file, &Key::new(&["database", "url_file"]), sources)?;
+    if !["postgres://", "postgresql://"].iter().any(|scheme| url.expose().starts_with(scheme)) {
+        let message = "expected postgres://user:password@host:port/name".into();
+        sources.note(&Key::new(&["database", "url"]), message);
+    }
+    Some(url)
+}
+
+fn queue_settings(raw: &Raw, sources: &mut Sources) -> Queue {
+    let worker = &raw.worker;
+    let options = queue::Options {
+        name: "groundcrew".into(),
+        heartbeat_s: raw.queue.heartbeat_s.tiny(),
+        connect_timeout: raw.queue.connect_timeout_s.get(),
+        publish_timeout: raw.queue.publish_timeout_s.get(),
+        settle_timeout: raw.queue.settle_timeout_s.get(),
+        retry_tiers: raw.queue.retry_tiers_s.iter().map(|tier| tier.get()).collect(),
+        delivery_limit: raw.queue.delivery_limit.small(),
+        // The broker hands out what is worked on at once, and nothing more. A lane that is left alone is not read.
+        prefetch: queue::Prefetch {
+            urgent: worker.concurrency_urgent.tiny().max(1),
+            normal: worker.concurrency_normal.tiny().max(1),
+            bulk: worker.concurrency_bulk.tiny().max(1),
+            ..queue::Prefetch::default()
+        },
+        publish_channels: raw.queue.publish_channels.count(),
+    };
+    let url_file = Key::new(&["queue", "url_file"]);
+    let Some(url) = secret(&raw.queue.url, &raw.queue.url_file, &url_file, sources) else {
+        return Queue { settings: None };
+    };
+    match queue::Settings::new(url.expose(), options) {
+        Ok(settings) => Queue { settings: Some(settings) },
+        Err(error @ queue::Error::Setting { name: "retry_tiers", .. }) => {
+            sources.note(&Key::new(&["queue", "retry_tiers_s"]), error.to_string());
+            Queue { settings: None }
+        }
+        Err(error) => {
+            sources.note(&Key::new(&["queue", "url"]), error.to_string());
+            Queue { settings: None }
+        }
+    }
+}
+
+fn judge(raw: &raw::Judge, sources: &mut Sources) -> Option<Judge> {
+    let key = |name: &str| Key::new(&["judge", name]);
+    let api_key = secret(&raw.api_key, &raw.api_key_file, &key("api_key_file"), sources);
+    match (raw.base_url.trim().is_empty(), raw.model.trim().is_empty()) {
+        (true, true) => return None,
+        (true, false) => {
+            sources.note(&key("base_url"), "is missing: judge.model names a model, and no judge that has it".into());
+            return None;
+        }
+        (false, true) => {
+            sources.note(&key("model"), "is missing: which model shall the judge at judge.base_url use?".into());
+            return None;
+        }
+        (false, false) => {}
+    }
+    let is_called_practice = PRACTICE_MODELS.contains(&raw.model.as_str());
+    if is_called_practice && raw.practice == Some(false) {
+        sources.note(&key("practice"), "contradicts judge.model, which is the practice judge's".into());
+    }
+    let price = price(raw, sources);
+    let settings = ProfileSettings {
+        name: raw.name.clone(),
+        api_key,
+        structured_output: raw.structured_output,
+        temperature: raw.temperature.value().map(|temperature| temperature.0),
+        max_tokens: raw.max_tokens.value().map(|tokens| tokens.small()),
+        max_tokens_key: raw.max_tokens_key,
+        extra_params: raw.extra_params.clone(),
+        connect_timeout_ms: raw.connect_timeout_s.ms(),
+        read_timeout_ms: raw.read_timeout_s.ms(),
+        total_timeout_ms: raw.total_timeout_s.ms(),
+        max_reply_bytes: raw.max_reply_bytes.count(),
+        price,
+        practice: raw.practice.unwrap_or(is_called_practice),
+        ..ProfileSettings::new("", raw.base_url.trim(), raw.model.clone())
+    };
+    let limits = Limits {
+        max_concurrency: raw.max_concurrency.count(),
+        recover_after: raw.recover_after.small(),
+        breaker_failures: raw.breaker_failures.small(),
+        breaker_open_ms: raw.breaker_open_s.ms(),
+        breaker_permanent_open_ms: raw.breaker_permanent_open_s.ms(),
+        retry_after_min_ms: raw.retry_after_min_s.ms(),
+        retry_after_max_ms: raw.retry_after_max_s.ms(),
+    };
+    match Profile::new(settings) {
+        Ok(profile) => Some(Judge { profile, limits }),
+        Err(ProfileError { key: name, problem, .. }) => {
+            // Time-outs that contradict each other were noted before, in the words of this configuration.
+            if !name.ends_with("_timeout_ms") {
+                let name = if name == "price.currency" { "currency" } else { name.split('.').next().unwrap_or_default() };
+                sources.note(&key(name), problem);
+            }
+            None
+        }
+    }
+}
+
+fn price(raw: &raw::Judge, sources: &mut Sources) -> Option<Price> {
+    let cached = raw.price_cached_input_per_million;
+    match (raw.price_input_per_million, raw.price_output_per_million) {
+        (Some(input), Some(output)) => Some(Price {
+            input_per_million: input.0,
+            output_per_million: output.0,
+            cached_input_per_million: cached.map(|price| price.0),
+            currency: raw.currency.clone(),
+        }),
+        (None, None) if cached.is_none() => None,
+        (input, _) => {
+            let missing = if input.is_none() { "price_input_per_million" } else { "price_output_per_million" };
+            let message = "is missing: a price needs both input and output, or the cost is not known".into();
+            sources.note(&Key::new(&["judge", missing]), message);
+            None
+        }
+    }
+}
+
+/// A secret from its variable, or else from its file.
+fn secret(value: &Secret, file: &str, file_key: &Key, sources: &mut Sources) -> Option<Secret> {
+    if !value.expose().is_empty() {
+        return Some(value.clone());
+    }
+    if file.is_empty() {
+        return None;
+    }
+    match std::fs::read_to_string(file) {
+        Ok(text) if text.trim().is_empty() => {
+            sources.note(file_key, "the file is empty".into());
+            None
+        }
+        Ok(text) => Some(Secret::new(text)),
+        Err(error) => {
+            sources.note(file_key, format!("the file cannot be read: {error}"));
+            None
+        }
+    }
+}
+
+fn policy_of(raw: &raw::Policy) -> Policy {
+    let budget = |budget: &raw::Budget| Budget { retries: budget.retries.small(), remedy: budget.remedy };
+    Policy {
+        format: budget(&raw.format),
+        content: budget(&raw.content),
+        together: raw.together.small(),
+        max_replies: raw.max_replies.small(),
+    }
+}
+
+fn project_of(raw: &raw::Project) -> Project {
+    let mut audits: Vec<Kind> = raw.audits.clone();
+    audits.dedup();
+    Project {
+        audits,
+        requirements: Requirements {
+            retrieved_at: (raw.requirements.retrieved_at == TimeFrom::FromSpan).then_some(Provenance::FromSpan),
+            rank: (raw.requirements.rank == RankFrom::ListOrder).then_some(Provenance::ListOrder),
+            source_id: (raw.requirements.source_id == IdFrom::Synthetic).then_some(Provenance::Synthetic),
+        },
+        routing: audit::routing::Policy {
+            review_below: raw.review_below.0,
+            high_risk_domains: raw.high_risk_domains.clone(),
+            sample_passed: raw.sample_passed.0,
+            sample_passed_high_risk: raw.sample_passed_high_risk.0,
+        },
+    }
+}

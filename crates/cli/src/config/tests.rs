@@ -1,0 +1,199 @@
+//! The documented configuration and the one that is read are the same.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io::Write;
+
+use serde::de::DeserializeOwned;
+use toml::Value;
+
+use super::key::Key;
+use super::known::Known;
+use super::raw::{self, Raw};
+use super::*;
+
+fn environment(variables: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
+    variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect()
+}
+
+fn file(text: &str) -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    file
+}
+
+fn load_text(text: &str, variables: &[(&str, &str)]) -> Result<Config, ConfigError> {
+    load(Some(file(text).path()), environment(variables))
+}
+
+fn value_of(config: &Config, key: &str) -> (Option<String>, Origin) {
+    let line = config.lines.iter().find(|line| line.key == key).unwrap_or_else(|| panic!("no {key}"));
+    (line.value.clone(), line.origin.clone())
+}
+
+/// The keys that a type accepts, in its own words: it names them when it meets one that it does not know.
+fn fields<T: DeserializeOwned + std::fmt::Debug>() -> Vec<String> {
+    let unknown = Value::Table([("?".to_owned(), Value::Boolean(true))].into_iter().collect());
+    let error = unknown.try_into::<T>().unwrap_err();
+    let message = error.message().to_owned();
+    let expected = message.split_once("expected ").unwrap().1;
+    expected.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+fn below(parent: &[&str], fields: Vec<String>) -> impl Iterator<Item = String> {
+    let parent = Key::new(parent);
+    fields.into_iter().map(move |field| parent.child(&field).to_string())
+}
+
+#[test]
+fn the_defaults_can_be_used_and_name_no_judge() {
+    let config = load(Some(file("").path()), []).unwrap();
+    assert!(config.settings.judge.is_none());
+    for (kind, policy) in &config.settings.worker.policies {
+        assert_eq!(*policy, audit::policy::Policy::of(*kind), "{kind}");
+    }
+    assert_eq!(config.settings.worker.policies.len(), trace::Kind::ALL.len());
+    assert_eq!(config.settings.worker.default_project, worker::Project::default());
+    assert_eq!(value_of(&config, "worker.max_message_bytes").0.unwrap(), "4194304");
+}
+
+#[test]
+fn every_documented_key_is_read_and_every_key_that_is_read_is_documented() {
+    let documented: BTreeSet<String> = Known::new().unwrap().keys().map(Key::to_string).collect();
+    let mut read = BTreeSet::new();
+    read.extend(below(&["database"], fields::<raw::Database>()));
+    read.extend(below(&["queue"], fields::<raw::Queue>()));
+    read.extend(below(&["judge"], fields::<raw::Judge>()));
+    read.extend(below(&["worker"], fields::<raw::Worker>()));
+    read.extend(below(&["relay"], fields::<raw::Relay>()));
+    read.extend(below(&["log"], fields::<raw::Log>()));
+    let project = fields::<raw::Project>().into_iter().filter(|field| field != "requirements").collect();
+    read.extend(below(&["project_defaults"], project));
+    read.extend(below(&["project_defaults", "requirements"], fields::<raw::Requirements>()));
+    for kind in trace::Kind::ALL {
+        let policy = fields::<raw::Policy>().into_iter().filter(|field| field != "format" && field != "content").collect();
+        read.extend(below(&["audits", kind.as_str()], policy));
+        read.extend(below(&["audits", kind.as_str(), "format"], fields::<raw::Budget>()));
+        read.extend(below(&["audits", kind.as_str(), "content"], fields::<raw::Budget>()));
+    }
+    assert_eq!(documented, read);
+    let mut sections: Vec<String> = fields::<Raw>();
+    sections.retain(|section| section != "projects");
+    let documented: BTreeSet<&str> = documented.iter().map(|key| key.split('.').next().unwrap()).collect();
+    assert_eq!(documented, sections.iter().map(String::as_str).collect());
+}
+
+/// A value that differs from the default and that is allowed together with all other defaults.
+fn another(key: &Key, default: &Value) -> String {
+    match key.to_string().as_str() {
+        "database.url" => "postgres://user:secret@db/audits".into(),
+        "queue.url" => "amqp://user:secret@broker/audits".into(),
+        "judge.base_url" => "http://127.0.0.1:1/v1".into(),
+        "judge.structured_output" => "json_object".into(),
+        "judge.max_tokens_key" => "max_completion_tokens".into(),
+        "judge.extra_params" => r#"{"seed": 7, "nested": {"a": [1, 2]}}"#.into(),
+        "judge.currency" => "EUR".into(),
+        "log.format" => "json".into(),
+        "log.level" => "debug".into(),
+        "queue.retry_tiers_s" => "1, 2.5, 60".into(),
+        "project_defaults.audits" => "faithfulness,faithfulness".into(),
+        "project_defaults.requirements.retrieved_at" => "from_span".into(),
+        "project_defaults.requirements.rank" => "list_order".into(),
+        "project_defaults.requirements.source_id" => "synthetic".into(),
+        "audits.gate.content.retries" | "audits.reference.content.retries" => "1".into(),
+        "worker.reply_to_prefixes" | "project_defaults.high_risk_domains" => "a, b".into(),
+        // Times may only shrink, or grow, without contradicting a neighbour.
+        "judge.total_timeout_s" | "database.statement_timeout_s" => "110".into(),
+        "judge.max_reply_bytes" => "2048".into(),
+        name if name.ends_with(".remedy") => if default.as_str() == Some("same_prompt") { "strengthen" } else { "same_prompt" }.into(),
+        name if name.ends_with("_file") => String::new(),
+        _ => match default {
+            Value::String(_) => "another".into(),
+            Value::Integer(number) => (number + 1).to_string(),
+            Value::Float(number) => (number / 2.0).to_string(),
+            Value::Boolean(value) => (!value).to_string(),
+            other => panic!("no other value for {key} = {other:?}"),
+        },
+    }
+}
+
+#[test]
+fn every_documented_variable_works() {
+    let mut needed = vec![("GROUNDCREW_JUDGE__BASE_URL", "http://127.0.0.1:9/v1"), ("GROUNDCREW_JUDGE__MODEL", "m")];
+    needed.push(("GROUNDCREW_JUDGE__PRICE_INPUT_PER_MILLION", "1"));
+    needed.push(("GROUNDCREW_JUDGE__PRICE_OUTPUT_PER_MILLION", "1"));
+    for key in Known::new().unwrap().keys() {
+        let variable = key.variable();
+        let value = another(key, Known::new().unwrap().example(key).unwrap());
+        let mut variables: Vec<(&str, &str)> = needed.iter().copied().filter(|(name, _)| *name != variable).collect();
+        variables.push((&variable, &value));
+        let config = load(Some(file("").path()), environment(&variables)).unwrap_or_else(|error| panic!("{variable}={value}: {error}"));
+        if !value.is_empty() {
+            assert_eq!(value_of(&config, &key.to_string()).1, Origin::Environment(variable.clone()), "{variable}");
+        }
+    }
+}
+
+#[test]
+fn the_environment_wins_over_the_file_and_the_file_over_the_default() {
+    let text = "[worker]\nquick_tries = 4\nmax_age_h = 30\n";
+    let config = load_text(text, &[("GROUNDCREW_WORKER__QUICK_TRIES", "5"), ("GROUNDCREW_WORKER__MAX_AGE_H", "")]).unwrap();
+    assert_eq!(config.settings.runner.quick_tries, 5);
+    assert_eq!(value_of(&config, "worker.quick_tries").1, Origin::Environment("GROUNDCREW_WORKER__QUICK_TRIES".into()));
+    assert!(matches!(value_of(&config, "worker.max_age_h").1, Origin::File { line: 3, .. }));
+    assert_eq!(value_of(&config, "worker.max_unit_chars").1, Origin::Default);
+}
+
+#[test]
+fn our_own_name_of_a_url_wins_over_the_well_known_one() {
+    let both = [("DATABASE_URL", "postgres://a/x"), ("GROUNDCREW_DATABASE__URL", "postgres://b/x"), ("AMQP_URL", "amqp://b")];
+    let config = load(Some(file("").path()), environment(&both)).unwrap();
+    assert_eq!(config.settings.database.url.unwrap().expose(), "postgres://b/x");
+    assert_eq!(config.settings.queue.settings.unwrap().broker(), "b:5672/");
+}
+
+#[test]
+fn a_project_inherits_what_it_does_not_say() {
+    let text = "[project_defaults]\nsample_passed = 0.5\n[projects.city-helpdesk]\nreview_below = 0.9\n";
+    let variables = [("GROUNDCREW_PROJECTS__CITY_HELPDESK__REQUIREMENTS__RANK", "list_order")];
+    let config = load_text(text, &variables).unwrap();
+    let project = config.settings.worker.project("city-helpdesk");
+    assert_eq!((project.routing.review_below, project.routing.sample_passed), (0.9, 0.5));
+    assert_eq!(project.requirements.rank, Some(trace::Provenance::ListOrder));
+    assert_eq!(config.settings.worker.project("other").routing.review_below, 0.8);
+}
+
+#[test]
+fn secrets_come_from_the_environment_or_from_files_and_are_shown_nowhere() {
+    let key = file("  s3cret-key\n");
+    let text = format!("[judge]\nbase_url = \"http://127.0.0.1:9/v1\"\nmodel = \"m\"\napi_key_file = {:?}\n", key.path());
+    let config = load_text(&text, &[("DATABASE_URL", "postgres://u:s3cret@h/d")]).unwrap();
+    let profile = config.settings.judge.as_ref().unwrap().profile.settings();
+    assert_eq!(profile.api_key.as_ref().unwrap().expose(), "s3cret-key");
+    assert!(!format!("{config:?}").contains("s3cret"));
+    assert_eq!(value_of(&config, "database.url").0.unwrap(), "(hidden)");
+}
+
+#[test]
+fn the_practice_judge_is_known_by_its_model() {
+    let judge = |model: &str| {
+        let variables = [("GROUNDCREW_JUDGE__BASE_URL", "http://127.0.0.1:9/v1"), ("GROUNDCREW_JUDGE__MODEL", model)];
+        load(Some(file("").path()), environment(&variables)).unwrap().settings.judge.unwrap().profile
+    };
+    assert!(judge("practice").is_practice() && judge(practice::MODEL).is_practice());
+    assert!(!judge("another-model").is_practice());
+}
+
+#[test]
+fn a_variable_that_is_a_key_but_for_an_underscore_is_warned_about() {
+    let config = load(Some(file("").path()), environment(&[("GROUNDCREW_JUDGE_MODEL", "m"), ("GROUNDCREW_TEST_DEV", "x")]));
+    assert_eq!(config.unwrap().warnings, ["GROUNDCREW_JUDGE_MODEL is not read; did you mean GROUNDCREW_JUDGE__MODEL?"]);
+}
+
+#[test]
+fn everything_that_is_wrong_is_said_at_once() {
+    let text = "[queue]\nheartbeat_s = 0\nretry_tiers_s = [1, \"x\"]\n[jugde]\nmodel = \"m\"\n";
+    let Err(ConfigError::Keys(problems)) = load_text(text, &[("GROUNDCREW_LOG__LEVEL", "loud")]) else { panic!() };
+    let keys: Vec<&str> = problems.iter().map(|problem| problem.key.as_str()).collect();
+    assert_eq!(keys, ["jugde.model", "log.level", "queue.heartbeat_s", "queue.retry_tiers_s"]);
+}

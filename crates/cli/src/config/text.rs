@@ -1,0 +1,108 @@
+//! From TOML and from the text of variables to values, and back.
+
+use std::collections::BTreeMap;
+
+use toml::de::{DeTable, DeValue};
+use toml::{Table, Value};
+
+use super::key::Key;
+use super::sources::{Entry, Origin};
+
+/// Keys whose values are shown nowhere.
+const SECRETS: [[&str; 2]; 3] = [["judge", "api_key"], ["database", "url"], ["queue", "url"]];
+
+/// All keys of a TOML text with their values and lines. Lists, and tables that are values themselves, stay whole.
+pub(crate) fn entries(text: &str, origin: impl Fn(usize) -> Origin) -> Result<BTreeMap<Key, Entry>, toml::de::Error> {
+    let document = DeTable::parse(text)?;
+    let values: Table = toml::from_str(text)?;
+    let mut found = BTreeMap::new();
+    flatten(&Key(Vec::new()), document.get_ref(), &values, &mut |key, value, offset| {
+        let line = text[..offset].matches('\n').count() + 1;
+        found.insert(key, Entry { value: value.clone(), origin: origin(line) });
+    });
+    Ok(found)
+}
+
+fn flatten(parent: &Key, table: &DeTable<'_>, values: &Table, found: &mut impl FnMut(Key, &Value, usize)) {
+    for (name, spanned) in table {
+        let key = parent.child(name.get_ref());
+        let Some(value) = values.get(name.get_ref().as_ref()) else { continue };
+        let is_value = key == Key::new(&["judge", "extra_params"]);
+        match (spanned.get_ref(), value) {
+            (DeValue::Table(inner), Value::Table(inner_values)) if !is_value && !inner.is_empty() => {
+                flatten(&key, inner, inner_values, found);
+            }
+            _ => found(key, value, name.span().start),
+        }
+    }
+}
+
+/// Puts a value where its key says.
+pub(crate) fn insert(table: &mut Table, parts: &[String], value: Value) {
+    let [first, rest @ ..] = parts else { return };
+    if rest.is_empty() {
+        table.insert(first.clone(), value);
+        return;
+    }
+    let inner = table.entry(first.clone()).or_insert_with(|| Value::Table(Table::new()));
+    if let Value::Table(inner) = inner {
+        insert(inner, rest, value);
+    }
+}
+
+/// The value that a variable's text stands for, given a value of the right type.
+pub(crate) fn parse(text: &str, example: &Value) -> Value {
+    match example {
+        Value::String(_) => Value::String(text.to_owned()),
+        Value::Array(_) if text.trim_start().starts_with('[') => literal(text),
+        Value::Array(items) => {
+            let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
+            let is_text = items.first().is_none_or(Value::is_str);
+            Value::Array(words.map(|word| if is_text { Value::String(word.to_owned()) } else { literal(word) }).collect())
+        }
+        Value::Table(_) => serde_json::from_str::<Table>(text).map_or_else(|_| literal(text), Value::Table),
+        _ => literal(text),
+    }
+}
+
+/// A number, a boolean, a list or a table in TOML's spelling, else the text itself.
+fn literal(text: &str) -> Value {
+    let read = toml::from_str::<Table>(&format!("value = {}", text.trim()));
+    read.ok().filter(|table| table.len() == 1).and_then(|mut table| table.remove("value")).unwrap_or_else(|| text.into())
+}
+
+/// Whether a URL holds a password.
+pub(crate) fn has_password(url: &str) -> bool {
+    let authority = url.split_once("://").map_or(url, |(_, rest)| rest).split(['/', '?']).next().unwrap_or_default();
+    authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':')) || url.contains("password=")
+}
+
+pub(crate) fn is_secret(key: &Key) -> bool {
+    SECRETS.iter().any(|secret| key == &Key::new(secret))
+}
+
+/// A value as it may be printed.
+pub(crate) fn shown(key: &Key, value: &Value) -> String {
+    match value {
+        Value::String(text) if text.is_empty() => "\"\"".into(),
+        _ if is_secret(key) => "(hidden)".into(),
+        value => render(value),
+    }
+}
+
+/// A value in TOML's spelling.
+fn render(value: &Value) -> String {
+    match value {
+        Value::String(text) => serde_json::Value::from(text.as_str()).to_string(),
+        Value::Array(items) => format!("[{}]", items.iter().map(render).collect::<Vec<_>>().join(", ")),
+        Value::Table(table) if table.is_empty() => "{}".into(),
+        Value::Table(table) => {
+            let members: Vec<String> = table.iter().map(|(key, value)| format!("{key} = {}", render(value))).collect();
+            format!("{{ {} }}", members.join(", "))
+        }
+        Value::Integer(number) => number.to_string(),
+        Value::Float(number) => number.to_string(),
+        Value::Boolean(value) => value.to_string(),
+        Value::Datetime(time) => time.to_string(),
+    }
+}

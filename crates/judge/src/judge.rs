@@ -1,0 +1,257 @@
+//! A judge that can be asked.
+
+use std::{sync::Arc, time::Duration};
+
+use reqwest::Client;
+use serde::Deserialize;
+use serde_json::Value;
+use thiserror::Error;
+use tokio::{sync::watch, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    breaker::{Breaker, BreakerSettings, BreakerState, Outcome, Pass, Refused},
+    call::{self, Failure},
+    error::{Class, JudgeError},
+    limiter::{Limiter, Slot},
+    profile::Profile,
+    question::{self, Question},
+    reply::Reply,
+};
+
+/// A judge. Clones are cheap and share connections, limiter and breaker.
+#[derive(Debug, Clone)]
+pub struct Judge {
+    shared: Arc<Shared>,
+}
+
+/// How hard a judge may be used. Unknown keys are refused.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Calls in flight while the judge does not throttle.
+    pub max_concurrency: usize,
+    /// After how many successes a halved concurrency grows by one.
+    pub recover_after: u32,
+    /// After how many transport failures in a row the breaker opens.
+    pub breaker_failures: u32,
+    /// How long the breaker stays open after transport failures, in milliseconds.
+    pub breaker_open_ms: u64,
+    /// How long the breaker stays open after a permanent failure, in milliseconds.
+    pub breaker_permanent_open_ms: u64,
+    /// The shortest pause that a `Retry-After` makes, in milliseconds.
+    pub retry_after_min_ms: u64,
+    /// The longest pause that a `Retry-After` makes, in milliseconds.
+    pub retry_after_max_ms: u64,
+}
+
+/// Why a judge could not be set up.
+#[derive(Debug, Error)]
+pub enum JudgeSetupError {
+    /// A limit cannot be used.
+    #[error("judge limits: `{key}` {problem}")]
+    Limits {
+        /// The key that is wrong.
+        key: &'static str,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// The HTTP client could not be built, most likely for want of CA certificates.
+    #[error("http client of the judge could not be built")]
+    Client(#[source] reqwest::Error),
+}
+
+#[derive(Debug)]
+struct Shared {
+    profile: Profile,
+    client: Client,
+    limiter: Arc<Limiter>,
+    breaker: Arc<Breaker>,
+    retry_after_limits: (Duration, Duration),
+}
+
+impl Judge {
+    /// Sets a judge up. Nothing is sent.
+    ///
+    /// # Errors
+    /// When a limit cannot be used or the HTTP client cannot be built.
+    pub fn new(profile: Profile, limits: &Limits) -> Result<Judge, JudgeSetupError> {
+        limits.check()?;
+        let client = call::client(&profile)?;
+        let breaker = Breaker::new(
+            profile.name(),
+            BreakerSettings {
+                failures: limits.breaker_failures,
+                open: Duration::from_millis(limits.breaker_open_ms),
+                permanent_open: Duration::from_millis(limits.breaker_permanent_open_ms),
+            },
+        );
+        let retry_after_limits = (
+            Duration::from_millis(limits.retry_after_min_ms),
+            Duration::from_millis(limits.retry_after_max_ms),
+        );
+        let limiter = Limiter::new(limits.max_concurrency, limits.recover_after);
+        Ok(Judge { shared: Arc::new(Shared { profile, client, limiter, breaker, retry_after_limits }) })
+    }
+
+    /// Asks once. Waits for a free slot first; that wait is not part of any time-out.
+    ///
+    /// # Errors
+    /// A [`JudgeError`] whose class says what to do. While the breaker is open that is [`Class::Throttle`],
+    /// at once and with the time left. When `stop` is cancelled it is [`Class::Interrupted`].
+    pub async fn ask(&self, question: &Question, stop: &CancellationToken) -> Result<Reply, JudgeError> {
+        let shared = &*self.shared;
+        // Looked at before the queue, so that nobody waits for a slot only to be refused.
+        shared.breaker.check().map_err(|refused| self.refused(refused))?;
+        let Some(slot) = shared.limiter.acquire(stop).await else {
+            return Err(self.interrupted(None));
+        };
+        let pass = shared.breaker.enter().map_err(|refused| self.refused(refused))?;
+
+        let started = Instant::now();
+        let call = call::call(&shared.client, &shared.profile, shared.retry_after_limits, question);
+        let result = tokio::select! {
+            biased;
+            // Slot and pass are given back unsettled: a call that was stopped says nothing about the judge.
+            () = stop.cancelled() => return Err(self.interrupted(Some(started.elapsed()))),
+            result = call => result,
+        };
+        settle(&slot, pass, &result);
+        result.map_err(|failure| *failure.error)
+    }
+
+    /// The request body that [`Judge::ask`] sends for this question, exactly.
+    pub fn body(&self, question: &Question) -> Value {
+        question::body(&self.shared.profile, question)
+    }
+
+    /// The profile's name.
+    pub fn name(&self) -> &str {
+        self.shared.profile.name()
+    }
+
+    /// The profile.
+    pub fn profile(&self) -> &Profile {
+        &self.shared.profile
+    }
+
+    /// The limit of calls in flight.
+    pub fn limiter(&self) -> &Limiter {
+        &self.shared.limiter
+    }
+
+    /// The breaker.
+    pub fn breaker(&self) -> &Breaker {
+        &self.shared.breaker
+    }
+
+    /// Whether a question would be refused now.
+    pub fn is_open(&self) -> bool {
+        self.shared.breaker.is_open()
+    }
+
+    /// The breaker's state and its changes, so that work can pause while the judge cannot be asked.
+    pub fn watch_breaker(&self) -> watch::Receiver<BreakerState> {
+        self.shared.breaker.watch()
+    }
+
+    /// Waits until a question would not be refused, or until `stop` is cancelled.
+    pub async fn wait_until_maybe_closed(&self, stop: &CancellationToken) {
+        self.shared.breaker.wait_until_maybe_closed(stop).await;
+    }
+
+    fn refused(&self, refused: Refused) -> JudgeError {
+        JudgeError {
+            retry_after: Some(refused.time_left),
+            ..self.not_sent(Class::Throttle, "is left alone for now: its breaker is open")
+        }
+    }
+
+    fn interrupted(&self, latency: Option<Duration>) -> JudgeError {
+        JudgeError {
+            sent: latency.is_some(),
+            latency: latency.unwrap_or_default(),
+            ..self.not_sent(Class::Interrupted, "was not waited for: the call was stopped")
+        }
+    }
+
+    fn not_sent(&self, class: Class, message: &str) -> JudgeError {
+        JudgeError {
+            class,
+            message: format!("judge `{}` {message}", self.name()),
+            status: None,
+            retry_after: None,
+            body: Vec::new(),
+            latency: Duration::ZERO,
+            sent: false,
+            source: None,
+        }
+    }
+}
+
+/// Tells limiter and breaker how a call went.
+fn settle(slot: &Slot, pass: Pass, result: &Result<Reply, Failure>) {
+    let outcome = match result {
+        Ok(_) => Outcome::Answered,
+        Err(Failure { error, certain }) => match error.class {
+            Class::Transport => Outcome::Transport,
+            Class::Throttle => Outcome::Throttle(error.retry_after),
+            Class::Permanent => Outcome::Permanent { certain: *certain },
+            // The judge is well: it read the question and had something to say about it.
+            Class::Refusal | Class::ContextTooLong | Class::Oversized => Outcome::Answered,
+            // Not a result of a call; given back unsettled.
+            Class::Interrupted => return,
+        },
+    };
+    match outcome {
+        Outcome::Answered => slot.succeeded(),
+        Outcome::Throttle(_) => slot.throttled(),
+        Outcome::Transport | Outcome::Permanent { .. } => {}
+    }
+    pass.settle(outcome);
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            max_concurrency: 8,
+            recover_after: 10,
+            breaker_failures: 8,
+            breaker_open_ms: 30_000,
+            breaker_permanent_open_ms: 60_000,
+            retry_after_min_ms: 1_000,
+            retry_after_max_ms: 300_000,
+        }
+    }
+}
+
+impl Limits {
+    fn check(&self) -> Result<(), JudgeSetupError> {
+        let wrong = |key, problem| Err(JudgeSetupError::Limits { key, problem });
+        // Tokio's semaphore has an upper bound, far above any sensible number of calls.
+        if !(1..=10_000).contains(&self.max_concurrency) {
+            return wrong("max_concurrency", "must be between 1 and 10000");
+        }
+        if self.recover_after == 0 {
+            return wrong("recover_after", "must be at least 1");
+        }
+        if self.breaker_failures == 0 {
+            return wrong("breaker_failures", "must be at least 1");
+        }
+        const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+        for (key, value) in [
+            ("breaker_open_ms", self.breaker_open_ms),
+            ("breaker_permanent_open_ms", self.breaker_permanent_open_ms),
+            ("retry_after_min_ms", self.retry_after_min_ms),
+            ("retry_after_max_ms", self.retry_after_max_ms),
+        ] {
+            if !(1..=DAY_MS).contains(&value) {
+                return wrong(key, "must be between 1 and a day");
+            }
+        }
+        if self.retry_after_max_ms < self.retry_after_min_ms {
+            return wrong("retry_after_min_ms", "must not be longer than `retry_after_max_ms`");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,10 @@
+//! Judges asked over real sockets.
+//!
+//! Each test names the bytes that a server sends and when, and looks at what the caller gets.
+
+#![expect(clippy::unwrap_used, reason = "in a test a panic is how things fail")]
+
+mod breaker;
+mod failures;
+mod replies;
+mod server;

@@ -1,0 +1,201 @@
+//! Messages that cannot be audited: kept whole, listed, settled by an operator.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use serde_json::Value;
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use crate::text::{clean, clean_some, json};
+use crate::views::lossy;
+use crate::{DeadSource, DeadStatus, Error, Result, Store};
+
+/// The namespace of dead letters' ids.
+const NAMESPACE: Uuid = Uuid::from_u128(0x0d3a_d1e7_7e25_5b5c_8c1f_42d0_9e6b_7a11);
+
+/// A message to bury.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeadLetter {
+    /// Why it was given up on.
+    pub source: DeadSource,
+    /// The same in one sentence.
+    pub reason: String,
+    /// What was wrong, by place in the message: a JSON list.
+    pub problems: Value,
+    /// The message byte for byte, or as much of it as was kept.
+    pub body: Vec<u8>,
+    /// Length of the message as it came, in bytes.
+    pub body_bytes: u64,
+    /// Its headers and properties: a JSON object.
+    pub headers: Value,
+    /// The generation that its headers ask for.
+    pub generation: u32,
+    /// The lane it came from, where known.
+    pub lane: Option<String>,
+    /// The producer's project, where readable.
+    pub project: Option<String>,
+    /// The producer's id of the trace, where readable.
+    pub trace_id: Option<String>,
+    /// The audit kinds that remain; empty means those that the trace asks for.
+    pub kinds: Vec<String>,
+    /// When it was received.
+    pub received_at: DateTime<Utc>,
+}
+
+impl DeadLetter {
+    /// The same message, given up on for the same reason, is the same row.
+    pub fn id(&self) -> Uuid {
+        let body = Uuid::new_v5(&NAMESPACE, &self.body);
+        let name = format!("{} {} {}", self.source, self.generation, self.body_bytes);
+        Uuid::new_v5(&body, name.as_bytes())
+    }
+}
+
+/// A stored dead letter.
+#[derive(Debug, Clone, PartialEq, Serialize, sqlx::FromRow)]
+pub struct DeadLetterView {
+    /// Its id.
+    pub id: Uuid,
+    /// When it came first.
+    pub first_seen_at: DateTime<Utc>,
+    /// When it came last.
+    pub last_seen_at: DateTime<Utc>,
+    /// How often it came.
+    pub seen: i64,
+    /// Why it was given up on.
+    #[sqlx(try_from = "String")]
+    pub source: DeadSource,
+    /// The same in one sentence.
+    pub reason: String,
+    /// What was wrong, by place in the message.
+    pub problems: Value,
+    /// The message; none in lists. Written as text, with a picture for each byte that is no UTF-8.
+    #[serde(serialize_with = "lossy", skip_serializing_if = "Option::is_none")]
+    pub body: Option<Vec<u8>>,
+    /// Length of the message as it came, in bytes.
+    pub body_bytes: i64,
+    /// Headers and properties of its last delivery.
+    pub headers: Value,
+    /// The lane it came from.
+    pub lane: Option<String>,
+    /// The producer's project.
+    pub project: Option<String>,
+    /// The producer's id of the trace.
+    pub trace_id: Option<String>,
+    /// The audit kinds that remain; empty means those that the trace asks for.
+    pub kinds: Vec<String>,
+    /// What became of it.
+    #[sqlx(try_from = "String")]
+    pub status: DeadStatus,
+    /// What the operator said.
+    pub note: Option<String>,
+    /// How often it was published again.
+    pub replays: i32,
+    /// When it was settled; none while it is open.
+    pub settled_at: Option<DateTime<Utc>>,
+}
+
+impl Store {
+    /// Keeps a message that cannot be audited, and gives its id. One that is there already is counted;
+    /// if it had been settled, it is open again.
+    pub async fn bury(&self, letter: DeadLetter) -> Result<Uuid> {
+        self.run(|pool| bury(pool, letter)).await
+    }
+
+    /// Dead letters without their bodies, the last seen first.
+    pub async fn dead_list(
+        &self,
+        status: Option<DeadStatus>,
+        source: Option<DeadSource>,
+        limit: u32,
+    ) -> Result<Vec<DeadLetterView>> {
+        sqlx::query_as(
+            "select id, first_seen_at, last_seen_at, seen, source, reason, problems, null::bytea as body,
+                body_bytes, headers, lane, project, trace_id, kinds, status, note, replays, settled_at
+            from groundcrew.dead_letters
+            where ($1::text is null or status = $1) and ($2::text is null or source = $2)
+            order by last_seen_at desc, id
+            limit $3",
+        )
+        .bind(status.map(DeadStatus::as_str))
+        .bind(source.map(DeadSource::as_str))
+        .bind(i64::from(limit))
+        .fetch_all(self.pool())
+        .await
+        .map_err(Error::cannot("list dead letters"))
+    }
+
+    /// One dead letter with its body.
+    pub async fn dead_show(&self, id: Uuid) -> Result<Option<DeadLetterView>> {
+        sqlx::query_as("select * from groundcrew.dead_letters where id = $1")
+            .bind(id)
+            .fetch_optional(self.pool())
+            .await
+            .map_err(Error::cannot("show a dead letter"))
+    }
+
+    /// Settles a dead letter, or opens it again; each time it is marked as replayed counts. False
+    /// when there is none of this id.
+    pub async fn dead_mark(&self, id: Uuid, status: DeadStatus, note: Option<&str>) -> Result<bool> {
+        let note = clean_some(note);
+        self.run(move |pool| async move {
+            let done = sqlx::query(
+                "update groundcrew.dead_letters set
+                    status = $2,
+                    note = coalesce($3, note),
+                    replays = replays + case when $2 = 'replayed' then 1 else 0 end,
+                    settled_at = case when $2 = 'open' then null else now() end
+                where id = $1",
+            )
+            .bind(id)
+            .bind(status.as_str())
+            .bind(note)
+            .execute(&pool)
+            .await
+            .map_err(Error::cannot("settle a dead letter"))?;
+            Ok(done.rows_affected() > 0)
+        })
+        .await
+    }
+}
+
+async fn bury(pool: PgPool, letter: DeadLetter) -> Result<Uuid> {
+    // Kinds add up: the same trace may be given up on for one kind first and for another later. No kind
+    // at all means every kind, and stays so.
+    sqlx::query_scalar(
+        "insert into groundcrew.dead_letters as letter
+            (id, first_seen_at, last_seen_at, source, reason, problems, body, body_bytes, headers, lane,
+                project, trace_id, kinds)
+        values ($1, $2, $2, $3, $4, $5::jsonb, $6, $7, $8::jsonb, $9, $10, $11, $12)
+        on conflict (id) do update set
+            last_seen_at = greatest(letter.last_seen_at, excluded.last_seen_at),
+            seen = letter.seen + 1,
+            reason = excluded.reason,
+            problems = excluded.problems,
+            headers = excluded.headers,
+            lane = coalesce(excluded.lane, letter.lane),
+            kinds = case
+                when letter.status <> 'open' then excluded.kinds
+                when cardinality(letter.kinds) = 0 or cardinality(excluded.kinds) = 0 then '{}'
+                else array(select distinct unnest(letter.kinds || excluded.kinds) order by 1)
+            end,
+            status = 'open',
+            settled_at = null
+        returning id",
+    )
+    .bind(letter.id())
+    .bind(letter.received_at)
+    .bind(letter.source.as_str())
+    .bind(clean(&letter.reason))
+    .bind(json(&letter.problems))
+    .bind(&letter.body)
+    .bind(i64::try_from(letter.body_bytes).unwrap_or(i64::MAX))
+    .bind(json(&letter.headers))
+    .bind(clean_some(letter.lane.as_deref()))
+    .bind(clean_some(letter.project.as_deref()))
+    .bind(clean_some(letter.trace_id.as_deref()))
+    .bind(letter.kinds.iter().map(|kind| clean(kind)).collect::<Vec<_>>())
+    .fetch_one(&pool)
+    .await
+    .map_err(Error::cannot("keep a dead letter"))
+}

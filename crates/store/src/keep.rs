@@ -1,0 +1,216 @@
+//! Attempts that must be durable before the next call of the judge.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
+
+use audit::record::{Attempt, AuditKey, Opening, TraceRecord};
+use sqlx::{PgConnection, Row};
+use uuid::Uuid;
+
+use crate::rows::{AttemptRow, AuditRow, TraceRow, attempt_rows, trace_row};
+use crate::{Error, Result, Store};
+
+/// What became of attempts that were to be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// They are durable.
+    Committed,
+    /// Another worker has opened the audit otherwise, made the same attempt, or ended the audit.
+    /// Nothing was written: look it up again, and yield.
+    LostRace,
+}
+
+impl Store {
+    /// Commits attempts, with the trace and the open audit where they are not there yet.
+    ///
+    /// Repeating the call with the same attempts changes nothing.
+    ///
+    /// # Errors
+    /// When it is not known to be durable; no further call of the judge may follow then.
+    pub async fn keep(
+        &self,
+        key: &AuditKey,
+        opening: &Opening,
+        trace: &TraceRecord,
+        attempts: &[Attempt],
+    ) -> Result<Kept> {
+        let trace = trace_row(key, trace)?;
+        let audit = AuditRow::open(key, opening);
+        let attempts = attempt_rows(audit.id, attempts)?;
+        self.run(|pool| async move {
+            let cannot = Error::cannot("keep attempts");
+            let mut transaction = pool.begin().await.map_err(&cannot)?;
+            let kept = keep(&mut transaction, trace, audit, attempts).await.map_err(&cannot)?;
+            if kept == Kept::Committed {
+                transaction.commit().await.map_err(&cannot)?;
+            }
+            Ok(kept)
+        })
+        .await
+    }
+}
+
+/// Locks are taken in one order everywhere, traces before audits, each by id: writers that meet wait
+/// for each other and never in a circle.
+async fn keep(
+    connection: &mut PgConnection,
+    trace: TraceRow,
+    audit: AuditRow,
+    attempts: Vec<AttemptRow>,
+) -> Result<Kept, sqlx::Error> {
+    static OPEN: LazyLock<String> = LazyLock::new(|| AuditRow::insert(&[], "on conflict (id) do nothing"));
+    let opening = OpeningKey::of(&audit);
+    let id = audit.id;
+    insert_traces(connection, vec![trace]).await?;
+    AuditRow::bind(&OPEN, [audit]).execute(&mut *connection).await?;
+    let states = lock(connection, &[id]).await?;
+    if !states.get(&id).is_some_and(|state| state.is_open_as(&opening)) {
+        return Ok(Kept::LostRace);
+    }
+    if !clashing(connection, attempts.iter()).await?.is_empty() {
+        return Ok(Kept::LostRace);
+    }
+    insert_attempts(connection, attempts).await?;
+    // Counted anew: some of them may have been there.
+    sqlx::query(
+        "update groundcrew.audits set
+            attempts_total = (select count(*) from groundcrew.attempts where audit_id = $1),
+            replies_total = (
+                select count(*) from groundcrew.attempts
+                where audit_id = $1 and class in ('accepted', 'format', 'content', 'refusal')
+            )
+        where id = $1",
+    )
+    .bind(id)
+    .execute(&mut *connection)
+    .await?;
+    Ok(Kept::Committed)
+}
+
+/// What is fixed when an audit is opened. A worker that has other values is about to write another
+/// audit's story.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct OpeningKey {
+    prompt_version: String,
+    prompt_hash: String,
+    judge: String,
+    nonce: String,
+}
+
+impl OpeningKey {
+    pub(crate) fn of(row: &AuditRow) -> Self {
+        Self {
+            prompt_version: row.prompt_version.clone(),
+            prompt_hash: row.prompt_hash.clone(),
+            judge: row.judge.clone(),
+            nonce: row.nonce.clone(),
+        }
+    }
+}
+
+/// An audit row that is locked.
+#[derive(Debug)]
+pub(crate) struct State {
+    /// Whether it has ended.
+    pub has_ended: bool,
+    opening: OpeningKey,
+}
+
+impl State {
+    /// Whether it may be written to by who opened it so.
+    pub(crate) fn is_open_as(&self, opening: &OpeningKey) -> bool {
+        !self.has_ended && self.opening == *opening
+    }
+}
+
+/// Writes traces that are not there; a label that came later is taken over. `rows` are sorted by
+/// id, each id once.
+pub(crate) async fn insert_traces(
+    connection: &mut PgConnection,
+    rows: Vec<TraceRow>,
+) -> Result<(), sqlx::Error> {
+    static TRACES: LazyLock<String> = LazyLock::new(|| {
+        TraceRow::insert(
+            &[],
+            "on conflict (id) do update set human_faithful = excluded.human_faithful,
+                human_score = excluded.human_score, human_labeler = excluded.human_labeler
+            where (excluded.human_faithful, excluded.human_score, excluded.human_labeler)
+                    is distinct from (traces.human_faithful, traces.human_score, traces.human_labeler)
+                and num_nonnulls(excluded.human_faithful, excluded.human_score, excluded.human_labeler) > 0",
+        )
+    });
+    TraceRow::bind(&TRACES, rows).execute(connection).await?;
+    Ok(())
+}
+
+/// Locks audits and says how they stand. `ids` are sorted.
+///
+/// The lateral subquery makes the server look up one id after the other, in this order, by the
+/// index. A cached plan for `= any` or for a join may have been made while the table was small, and then
+/// reads all of it until the server's statistics catch up.
+pub(crate) async fn lock(
+    connection: &mut PgConnection,
+    ids: &[Uuid],
+) -> Result<HashMap<Uuid, State>, sqlx::Error> {
+    let rows = sqlx::query(
+        "select asked.id, audit.disposition is not null as has_ended,
+            audit.prompt_version, audit.prompt_hash, audit.judge, audit.nonce
+        from unnest($1::uuid[]) as asked (id)
+        cross join lateral (
+            select * from groundcrew.audits where audits.id = asked.id limit 1 for update
+        ) as audit",
+    )
+    .bind(ids)
+    .fetch_all(connection)
+    .await?;
+    rows.iter()
+        .map(|row| {
+            let opening = OpeningKey {
+                prompt_version: row.try_get("prompt_version")?,
+                prompt_hash: row.try_get("prompt_hash")?,
+                judge: row.try_get("judge")?,
+                nonce: row.try_get("nonce")?,
+            };
+            Ok((row.try_get("id")?, State { has_ended: row.try_get("has_ended")?, opening }))
+        })
+        .collect()
+}
+
+/// The audits of which another attempt of the same place is stored. Their rows are locked.
+pub(crate) async fn clashing<'a>(
+    connection: &mut PgConnection,
+    attempts: impl Iterator<Item = &'a AttemptRow> + Clone,
+) -> Result<HashSet<Uuid>, sqlx::Error> {
+    let rows = sqlx::query_scalar(
+        "select asked.audit_id
+        from unnest($1::uuid[], $2::int4[], $3::int4[], $4::uuid[])
+            as asked (audit_id, unit, number, fingerprint)
+        cross join lateral (
+            select fingerprint from groundcrew.attempts as stored
+            where stored.audit_id = asked.audit_id and stored.unit = asked.unit
+                and stored.number = asked.number
+            limit 1
+        ) as stored
+        where stored.fingerprint <> asked.fingerprint",
+    )
+    .bind(attempts.clone().map(|row| row.audit_id).collect::<Vec<_>>())
+    .bind(attempts.clone().map(|row| row.unit).collect::<Vec<_>>())
+    .bind(attempts.clone().map(|row| row.number).collect::<Vec<_>>())
+    .bind(attempts.map(|row| row.fingerprint).collect::<Vec<_>>())
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.into_iter().collect())
+}
+
+/// Writes attempts; those that are there already are the same, see [`clashing`].
+pub(crate) async fn insert_attempts(
+    connection: &mut PgConnection,
+    rows: Vec<AttemptRow>,
+) -> Result<(), sqlx::Error> {
+    static ATTEMPTS: LazyLock<String> =
+        LazyLock::new(|| AttemptRow::insert(&[], "on conflict on constraint attempts_key do nothing"));
+    if !rows.is_empty() {
+        AttemptRow::bind(&ATTEMPTS, rows).execute(connection).await?;
+    }
+    Ok(())
+}

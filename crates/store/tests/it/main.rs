@@ -1,0 +1,13 @@
+//! The store over a real Postgres, each test in a database of its own.
+
+mod analyst;
+mod dead;
+mod finish;
+mod fixture;
+mod keep;
+mod lookup;
+mod migrations;
+mod nul;
+mod outbox;
+mod reads;
+mod sample;

@@ -1,0 +1,245 @@
+//! What cannot be audited: it is kept, and keeps nobody up.
+
+use practice::{CannedReply, Fault};
+use queue::{Envelope, Lane};
+use serde_json::{Value, json};
+use testkit::material::{all_grounded, trace};
+use testkit::{PATIENCE, System, wait_until_equal};
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold("\\x".to_owned(), |text, byte| format!("{text}{byte:02x}"))
+}
+
+async fn listening() -> System {
+    System::builder().judged(|judge| judge.canned_default = Some(all_grounded().to_string())).start().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn undecodable_messages_are_kept_byte_for_byte_and_their_neighbours_go_on() {
+    let system = listening().await;
+    let _worker = system.worker().await;
+    let old = trace("old").set("/schema", "groundcrew.trace/v0");
+    let twice = Value::String(String::from_utf8(trace("twice").bytes()).unwrap());
+    let double_key =
+        String::from_utf8(trace("double").bytes()).unwrap().replacen('{', "{\"answer\": \"Other.\",", 1);
+    let poison: Vec<(&str, Vec<u8>, &str)> = vec![
+        ("no JSON", b"ferry, 07:40".to_vec(), "not JSON"),
+        ("no UTF-8", vec![b'{', 0xff, 0xfe, b'}'], "not UTF-8"),
+        ("empty", Vec::new(), "empty"),
+        ("another version", old.bytes(), "version"),
+        ("encoded twice", twice.to_string().into_bytes(), "encoded twice"),
+        ("a list", format!("[{}]", trace("list").value()).into_bytes(), "array"),
+        ("no id", trace("nameless").without("/trace_id").bytes(), "required"),
+        ("a key twice", double_key.into_bytes(), "more than once"),
+        ("a wrong type", trace("typed").set("/retrieval/chunks/0/rank", "first").bytes(), "rank"),
+    ];
+    for (at, (_, body, _)) in poison.iter().enumerate() {
+        system.publish(&trace(&format!("good-{at}"))).await;
+        system.publish_bytes(body.clone()).await;
+    }
+    let letters = system.dead_letters("undecodable", poison.len()).await;
+    assert_eq!(letters.len(), poison.len());
+    for (what, body, word) in &poison {
+        let letter = letters.iter().find(|letter| letter["body"] == hex(body));
+        let letter = letter.unwrap_or_else(|| panic!("{what}: its bytes are in no row"));
+        assert_eq!((&letter["status"], &letter["seen"]), (&json!("open"), &json!(1)), "{what}");
+        let problems = letter["problems"].to_string();
+        assert!(problems.contains(word), "{what}: {problems}");
+        assert_eq!(letter["lane"], "normal");
+    }
+    let named = letters.iter().find(|letter| letter["trace_id"] == "old").expect("who can be read is named");
+    assert_eq!(named["project"], testkit::material::PROJECT);
+    for at in 0..poison.len() {
+        assert_eq!(system.ended(&format!("good-{at}")).await["disposition"], "passed");
+    }
+    system.drained(Lane::Normal).await;
+    assert_eq!(system.judge.calls("good-0").received, 1, "a neighbour is not asked about again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_bytes_twice_are_one_row_that_was_seen_twice() {
+    let system = listening().await;
+    let _worker = system.worker().await;
+    system.publish_bytes("nonsense").await;
+    system.dead_letters("undecodable", 1).await;
+    system.publish_bytes("nonsense").await;
+    wait_until_equal("it is counted", PATIENCE, json!(2), async || {
+        system.dead_letters("undecodable", 1).await[0]["seen"].clone()
+    })
+    .await;
+    let letters = system.dead_letters("undecodable", 1).await;
+    assert_eq!(letters.len(), 1);
+    assert!(letters[0]["first_seen_at"].as_str() < letters[0]["last_seen_at"].as_str());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_is_too_large_is_not_even_parsed() {
+    let system = System::builder()
+        .judged(|judge| judge.canned_default = Some(all_grounded().to_string()))
+        .tuned(|tuning| tuning.max_message_bytes = 20_000)
+        .start()
+        .await;
+    let _worker = system.worker().await;
+    let nonsense = vec![b'['; 30_000];
+    system.publish_bytes(nonsense).await;
+    let padding = "x".repeat(30_000);
+    system.publish(&trace("large").set("/metadata", json!({ "padding": padding }))).await;
+    system.publish(&trace("small")).await;
+
+    let letters = system.dead_letters("oversized", 2).await;
+    assert!(letters.iter().all(|letter| letter["body_bytes"].as_i64().unwrap() >= 30_000), "{letters:?}");
+    assert_eq!(letters[0]["problems"], json!([]));
+    assert_eq!(system.ended("small").await["disposition"], "passed");
+    assert!(system.audits("large").await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_without_a_queue_is_not_lost() {
+    let system = listening().await;
+    let _worker = system.worker().await;
+    let properties = json!({ "message_id": "m-1", "headers": { "x-team": "harbour" } });
+    let body = trace("misrouted").bytes();
+    // The broker's own answer: the alternate exchange has taken it.
+    assert!(system.vhost.publish(queue::exchange::TRACES, "norml", properties, &body).await);
+
+    let letters = system.dead_letters("unroutable", 1).await;
+    assert_eq!(letters[0]["body"], hex(&body));
+    assert_eq!(letters[0]["trace_id"], "misrouted");
+    assert!(letters[0]["reason"].as_str().unwrap().contains("norml"), "{}", letters[0]["reason"]);
+    assert_eq!(letters[0]["headers"]["message_id"], "m-1");
+    assert!(system.audits("misrouted").await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kind_that_this_version_cannot_run_does_not_hold_up_the_others() {
+    let system = listening().await;
+    let _worker = system.worker().await;
+    let envelope = Envelope { kinds: vec!["astrology".into()], ..Envelope::default() };
+    system.publish_with(&trace("unknown"), envelope).await;
+    let letters = system.dead_letters("unsupported_kind", 1).await;
+    assert!(letters[0]["reason"].as_str().unwrap().contains("astrology"), "{}", letters[0]["reason"]);
+    assert!(system.audits("unknown").await.is_empty());
+
+    let unavailable = trace::Kind::ALL.iter().find(|kind| !audit::kinds::AVAILABLE.contains(kind));
+    if let Some(kind) = unavailable {
+        system.publish(&trace("both").set("/audits", json!([kind.as_str(), "faithfulness"]))).await;
+        assert_eq!(system.ended("both").await["disposition"], "passed");
+        let letters = system.dead_letters("unsupported_kind", 2).await;
+        let both: Vec<_> = letters.iter().filter(|letter| letter["trace_id"] == "both").collect();
+        assert_eq!(both.len(), 1, "one row for the kind that cannot be run");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_broker_gave_up_on_is_kept_with_the_reason() {
+    let system = System::builder()
+        .replies("victim", [CannedReply::content(all_grounded())])
+        .tuned(|tuning| tuning.delivery_limit = 2)
+        .start()
+        .await;
+    system.publish(&trace("victim")).await;
+    // Whoever takes it hands it back, as a worker does that dies over it.
+    wait_until_equal("the broker gives up", PATIENCE, Some(1), async || {
+        system.vhost.hand_back(Lane::Normal.queue()).await;
+        system.counts(queue::queue::DEAD).await.map(|counts| counts.ready)
+    })
+    .await;
+    let _worker = system.worker().await;
+
+    let letters = system.dead_letters("delivery_limit", 1).await;
+    assert_eq!(letters[0]["trace_id"], "victim");
+    assert_eq!(letters[0]["lane"], "normal");
+    assert_eq!(letters[0]["body"], hex(&trace("victim").bytes()));
+    assert!(letters[0]["reason"].as_str().unwrap().contains("delivery_limit"), "{}", letters[0]["reason"]);
+    assert!(system.audits("victim").await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_audit_that_this_version_cannot_go_on_with_is_put_aside_when_it_is_too_old() {
+    let system = System::builder()
+        .replies("newer", [CannedReply::content("nonsense"), CannedReply::fault(Fault::Hang)])
+        .replies("neighbour", [CannedReply::content(all_grounded())])
+        .tuned(|tuning| tuning.drain_deadline = std::time::Duration::from_millis(300))
+        .start()
+        .await;
+    let worker = system.worker().await;
+    let first_seen = Some(chrono::Utc::now() - chrono::Duration::hours(25));
+    system.publish_with(&trace("newer"), Envelope { first_seen, ..Envelope::default() }).await;
+    wait_until_equal("the second call", PATIENCE, 2, async || system.judge.calls("newer").received).await;
+    worker.stop(PATIENCE).await;
+    // As if a newer version had opened it and was rolled back since.
+    sqlx::query("update groundcrew.audits set prompt_version = 'faithfulness-2099'")
+        .execute(&system.database.pool)
+        .await
+        .unwrap();
+
+    let _worker = system.worker().await;
+    let letters = system.dead_letters("failed", 1).await;
+    assert_eq!(letters[0]["trace_id"], "newer");
+    assert!(letters[0]["reason"].as_str().unwrap().contains("faithfulness-2099"), "{}", letters[0]["reason"]);
+    system.publish(&trace("neighbour")).await;
+    assert_eq!(system.ended("neighbour").await["disposition"], "passed");
+    assert_eq!(system.judge.calls("newer").received, 2, "no call under another prompt");
+}
+
+// --- what an operator does about them -------------------------------------------------------------
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replayed_dead_letter_is_audited_as_a_new_generation() {
+    let system = listening().await;
+    let _worker = system.worker().await;
+    // The first is audited before and after, the second only after its routing key was mended.
+    system.publish(&trace("again")).await;
+    system.ended("again").await;
+    for id in ["again", "misrouted"] {
+        system.vhost.publish(queue::exchange::TRACES, "norml", json!({}), &trace(id).bytes()).await;
+    }
+    system.dead_letters("unroutable", 2).await;
+
+    let (code, printed) = system.program(&["queue", "dead", "replay", "--all", "--json"]).run().await;
+    assert_eq!(code, Some(0), "{printed}");
+    let audits = system.ended_times("again", 2).await;
+    let generations: Vec<_> =
+        audits.iter().map(|audit| (&audit["generation"], &audit["disposition"])).collect();
+    assert_eq!(generations, [(&json!(0), &json!("passed")), (&json!(1), &json!("passed"))]);
+    assert_eq!(system.ended("misrouted").await["disposition"], "passed");
+    assert_eq!(system.judge.calls("again").received, 2);
+    for letter in system.dead_letters("unroutable", 2).await {
+        assert_eq!((&letter["status"], &letter["replays"]), (&json!("replayed"), &json!(1)), "{letter}");
+        assert_ne!(letter["settled_at"], Value::Null);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replayed_message_that_still_cannot_be_read_is_open_again() {
+    let system = listening().await;
+    let _worker = system.worker().await;
+    system.publish_bytes("nonsense").await;
+    let letters = system.dead_letters("undecodable", 1).await;
+    let id = letters[0]["id"].as_str().unwrap().to_owned();
+    let (code, printed) = system.program(&["queue", "dead", "replay", &id]).run().await;
+    assert_eq!(code, Some(0), "{printed}");
+    wait_until_equal("it came back", PATIENCE, true, async || {
+        let letters = system.dead_letters("undecodable", 1).await;
+        letters.iter().any(|letter| letter["status"] == "open")
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_discarded_dead_letter_keeps_the_reason_and_is_audited_no_more() {
+    let system = listening().await;
+    let _worker = system.worker().await;
+    system.vhost.publish(queue::exchange::TRACES, "norml", json!({}), &trace("unwanted").bytes()).await;
+    let letters = system.dead_letters("unroutable", 1).await;
+    let id = letters[0]["id"].as_str().unwrap().to_owned();
+
+    let (code, printed) =
+        system.program(&["queue", "dead", "discard", &id, "--note", "a typing error"]).run().await;
+    assert_eq!(code, Some(0), "{printed}");
+    let letters = system.dead_letters("unroutable", 1).await;
+    assert_eq!((&letters[0]["status"], &letters[0]["note"]), (&json!("discarded"), &json!("a typing error")));
+    let (code, printed) = system.program(&["queue", "dead", "replay", "--all", "--json"]).run().await;
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(system.audits("unwanted").await.is_empty(), "--all leaves alone what was discarded");
+}
