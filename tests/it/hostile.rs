@@ -44,10 +44,9 @@ async fn a_chunk_that_imitates_the_delimiters_or_gives_orders_changes_nothing() 
     }
     let plain = verdict(&system, "plain").await;
     assert_eq!(plain[0], "escalated", "the wrong price is found: {plain}");
-    for at in 0..orders.len() {
-        for place in ["chunk", "query"] {
-            let id = format!("{place}-{at}");
-            assert_eq!(verdict(&system, &id).await, plain, "{id}: {}", orders[at]);
+    for (at, order) in orders.iter().enumerate() {
+        for id in [format!("chunk-{at}"), format!("query-{at}")] {
+            assert_eq!(verdict(&system, &id).await, plain, "{id}: {order}");
         }
     }
 }

@@ -2,10 +2,18 @@
 //! and the exchanges hold afterwards, and what happens when anything in between fails.
 //!
 //! Each test has a virtual host, a database and a judge of its own. `./dev test` starts the services.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "the helpers of tests are tests: what is not as expected has to fail"
+)]
 
 mod analyst;
 mod crash;
 mod dead_letters;
+mod documents;
 mod duplicates;
 mod faults;
 mod hostile;

@@ -49,8 +49,10 @@ awk -v n="$traces" -v bytes="$bytes" -v project="$project" -v answer="$answer" '
 port=$(((RANDOM % 10000) + 30000))
 "$groundcrew" judge practice --listen "127.0.0.1:$port" --canned-default "$work/reply.json" >"$work/judge.log" 2>&1 &
 pids+=($!)
-export GROUNDCREW_JUDGE__BASE_URL=http://127.0.0.1:$port/v1 GROUNDCREW_JUDGE__MODEL=practice
+export GROUNDCREW_JUDGE__BASE_URL=http://127.0.0.1:$port/v1 GROUNDCREW_JUDGE__MODEL=groundcrew-practice-judge
 export GROUNDCREW_LOG__LEVEL=warn
+# A judge that answers at once leaves it to the number of audits in work how large the commits are.
+export GROUNDCREW_JUDGE__MAX_CONCURRENCY=${CONCURRENCY:-128} GROUNDCREW_WORKER__CONCURRENCY_NORMAL=${CONCURRENCY:-128}
 "$groundcrew" worker --wait-for 10 >"$work/worker.log" 2>&1 &
 worker=$!
 pids+=("$worker")

@@ -58,7 +58,7 @@ record_outside() {
 database_url() { if [[ -n $outside_database ]]; then printf '%s' "$outside_database"; else pg_url; fi; }
 broker_url() { if [[ -n $outside_broker ]]; then printf '%s' "$outside_broker"; else rabbitmq_url; fi; }
 judge_url() { if [[ -n $outside_judge ]]; then printf '%s' "$outside_judge"; else practice_url; fi; }
-judge_model() { if [[ -n $outside_judge ]]; then printf '%s' "$outside_model"; else printf 'practice'; fi; }
+judge_model() { if [[ -n $outside_judge ]]; then printf '%s' "$outside_model"; else printf 'groundcrew-practice-judge'; fi; }
 
 start_judge() {
     local begun port

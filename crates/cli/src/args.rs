@@ -62,7 +62,6 @@ pub(crate) enum Command {
 /// it has in work (at most worker.drain_deadline_s) and ends with code 0; what is left goes back to the
 /// broker. A second signal ends it at once with code 130. A judge must be configured.
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Worker {
     /// Wait this many seconds for Postgres, its tables and RabbitMQ before giving up.
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
@@ -74,7 +73,6 @@ pub(crate) struct Worker {
 /// Prints the migrations that were applied. Running it again does nothing, and several processes may
 /// run it at the same time.
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Migrate {
     /// Wait this many seconds for Postgres before giving up.
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
@@ -90,7 +88,6 @@ pub(crate) struct Migrate {
 /// refuses such lines before anything is sent. The command waits until the broker has confirmed each
 /// message and exits with 0 only when it confirmed all of them.
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Publish {
     /// JSON Lines file, or - for standard input.
     #[arg(value_name = "FILE")]
@@ -110,7 +107,6 @@ pub(crate) struct Publish {
 /// One line per audit and per dead letter, then, with --until-idle or on Ctrl-C, a summary: how many
 /// ended how, what waits for people, what to look at next.
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Watch {
     /// End when every trace of --traces has a result or is a dead letter, or when nothing has
     /// happened for --idle-seconds. Without --traces only the latter.
@@ -139,7 +135,7 @@ pub(crate) enum Judge {
 /// with the evidence. Its verdicts prove nothing; every result made with it says so. It can be told to
 /// misbehave. Prints its URL and runs until SIGTERM or Ctrl-C.
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment, after_help = faults())]
+#[command(after_help = faults())]
 pub(crate) struct Practice {
     /// Where to listen; port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
@@ -174,7 +170,6 @@ pub(crate) enum Trace {
 /// Each claim stands beside the evidence that was quoted for or against it. Text from outside is
 /// printed with its control characters made visible.
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Show {
     /// The producer's trace id, or the id of an audit.
     #[arg(value_name = "ID")]
@@ -263,7 +258,6 @@ pub(crate) struct DeadShow {
 /// Each is published to the lane it came from, as a new generation, so that it is audited even if it
 /// was before. It is marked as replayed once the broker has confirmed it.
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct DeadReplay {
     /// Ids, from `groundcrew queue dead list`.
     #[arg(required_unless_present = "all")]
@@ -304,7 +298,6 @@ pub(crate) enum Check {
 /// Names every missing or doubtful field at once. Exits with 0 only when the trace is complete.
 /// What a project may leave out comes from the configuration.
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct CheckTrace {
     /// File with one trace, or - for standard input.
     #[arg(value_name = "FILE")]
@@ -322,7 +315,6 @@ pub(crate) struct CheckTrace {
 /// (contradicts the trace or itself) or refusal (the judge declined). Exits with 0 only when it is
 /// accepted. No judge is asked.
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct CheckReply {
     /// The audit that was asked for.
     #[arg(long, default_value = "faithfulness", value_parser = kinds())]
@@ -345,7 +337,6 @@ pub(crate) struct CheckReply {
 /// Reads the configuration as a worker would. Secrets are not printed. Exits with 1 when something is
 /// wrong, naming the key, its value and what is allowed.
 #[derive(Debug, Clone, Copy, Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct CheckConfig {
     #[command(flatten)]
     pub(crate) json: Json,
@@ -355,7 +346,6 @@ pub(crate) struct CheckConfig {
 ///
 /// For each: whether it is ready for a worker, and if not, what to do. Exits with 0 only when all are.
 #[derive(Debug, Clone, Copy, Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct CheckServices {
     #[command(flatten)]
     pub(crate) json: Json,

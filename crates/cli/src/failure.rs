@@ -54,7 +54,9 @@ impl Failure {
 
     /// Whether it may go away by itself: a service starts, or somebody else migrates the database.
     pub(crate) fn may_pass(&self) -> bool {
-        let is_schema = |error: &(dyn Error + 'static)| error.downcast_ref::<store::Error>().is_some_and(store::Error::is_schema);
+        let is_schema = |error: &(dyn Error + 'static)| {
+            error.downcast_ref::<store::Error>().is_some_and(store::Error::is_schema)
+        };
         self.kind == Kind::Unreachable || self.error.as_deref().is_some_and(|error| is_schema(error))
     }
 
@@ -84,7 +86,11 @@ impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
         let is_keys = matches!(error, ConfigError::Keys(_));
         let failure = Self::usage(error);
-        if is_keys { failure.hint("config.default.toml explains every key; `groundcrew check config` shows them") } else { failure }
+        if is_keys {
+            failure.hint("config.default.toml explains every key; `groundcrew check config` shows them")
+        } else {
+            failure
+        }
     }
 }
 

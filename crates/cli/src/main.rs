@@ -91,6 +91,7 @@ fn block_on(job: impl Future<Output = Outcome>) -> Outcome {
         // An error would mean that another thread was faster, and then there is one.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::failed)?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::failed)?;
     runtime.block_on(job)
 }

@@ -5,6 +5,8 @@ use std::io::{self, IsTerminal, StderrLock, StdoutLock, Write};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
+use crate::terminal;
+
 /// Standard output, locked for the length of a command.
 ///
 /// A reader that has gone (`| head`) is no error: what follows is dropped, and the command still
@@ -27,18 +29,12 @@ impl Output {
 
     /// Writes a value as JSON, on one line.
     pub(crate) fn json_line(&mut self, value: &impl Serialize) {
-        self.write(|out| {
-            serde_json::to_writer(&mut *out, value)?;
-            writeln!(out)
-        });
+        self.write(|out| writeln!(out, "{}", terminal::json(&serde_json::to_string(value)?)));
     }
 
     /// Writes a value as JSON, indented.
     pub(crate) fn json(&mut self, value: &impl Serialize) {
-        self.write(|out| {
-            serde_json::to_writer_pretty(&mut *out, value)?;
-            writeln!(out)
-        });
+        self.write(|out| writeln!(out, "{}", terminal::json(&serde_json::to_string_pretty(value)?)));
     }
 
     /// Writes bytes as they are: only for what the caller asked for in so many words.

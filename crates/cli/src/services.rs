@@ -13,6 +13,12 @@ use crate::output;
 /// How long to wait between two looks at a service that does not answer yet.
 const PAUSE: Duration = Duration::from_millis(500);
 
+/// How long a connection to the database's port may take.
+const KNOCK: Duration = Duration::from_secs(5);
+
+/// Where Postgres listens unless its URL says otherwise.
+const POSTGRES_PORT: u16 = 5432;
+
 /// How the store shall reach Postgres.
 ///
 /// # Errors
@@ -38,15 +44,40 @@ pub(crate) fn store_settings(settings: &Settings) -> Result<store::Settings, Fai
 /// When no URL is configured.
 pub(crate) fn queue_settings(settings: &Settings) -> Result<&queue::Settings, Failure> {
     settings.queue.settings.as_ref().ok_or_else(|| {
-        Failure::usage("no broker is configured").hint("set AMQP_URL, such as amqp://user:password@host:5672/vhost")
+        Failure::usage("no broker is configured")
+            .hint("set AMQP_URL, such as amqp://user:password@host:5672/vhost")
     })
+}
+
+/// Whether anything listens where the database should be.
+///
+/// The pool of connections waits for its whole time-out before it says that it got none, and does not say why.
+pub(crate) async fn knock(database: &store::Settings) -> Result<(), Failure> {
+    // Sockets in the file system, and lists of hosts, are left to the pool.
+    let Ok(url) = reqwest::Url::parse(&database.url) else { return Ok(()) };
+    let Some(host) = url.host_str().filter(|host| !host.is_empty() && url.query().is_none()) else {
+        return Ok(());
+    };
+    let (host, port) = (host.trim_matches(['[', ']']), url.port().unwrap_or(POSTGRES_PORT));
+    let failed = |error: &dyn std::fmt::Display| {
+        Failure::unreachable(format!("cannot reach the database at {host}:{port}: {error}"))
+            .hint("is Postgres running where DATABASE_URL points to? `groundcrew check services` says more")
+    };
+    match tokio::time::timeout(KNOCK, tokio::net::TcpStream::connect((host, port))).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(error)) => Err(failed(&error)),
+        Err(elapsed) => Err(failed(&elapsed)),
+    }
 }
 
 /// A store whose database answers and has this version's tables.
 pub(crate) async fn store(settings: &Settings) -> Result<Store, Failure> {
-    let store = Store::connect(&store_settings(settings)?).map_err(Failure::usage)?;
+    let target = store_settings(settings)?;
+    knock(&target).await?;
+    let store = Store::connect(&target).map_err(Failure::usage)?;
     store.ping().await.map_err(|error| {
-        Failure::unreachable(error).hint("is Postgres running where DATABASE_URL points to? `groundcrew check services` says more")
+        Failure::unreachable(error)
+            .hint("is Postgres running where DATABASE_URL points to? `groundcrew check services` says more")
     })?;
     store.check_schema().await.map_err(database)?;
     Ok(store)
@@ -64,7 +95,9 @@ pub(crate) async fn publisher(settings: &Settings) -> Result<Publisher, Failure>
     match queue::topology::declare(&connection).await {
         Ok(()) => {}
         // A producer's account may be allowed to publish and nothing else.
-        Err(error @ queue::Error::Topology(_)) => output::note(format!("warning: {}", crate::failure::chain(&error))),
+        Err(error @ queue::Error::Topology(_)) => {
+            output::note(format!("warning: {}", crate::failure::chain(&error)))
+        }
         Err(error) => return Err(broker(error)),
     }
     Ok(Publisher::new(&connection))

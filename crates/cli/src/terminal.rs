@@ -25,6 +25,22 @@ pub(crate) fn bytes(bytes: &[u8]) -> String {
     shown
 }
 
+/// JSON that means the same and is as harmless on a terminal as [`block`]: what the writer of JSON left as it
+/// is and a terminal acts upon can only stand in strings, where it may be escaped.
+pub(crate) fn json(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c == '\n' || !is_hostile(c) {
+            shown.push(c);
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(shown, "\\u{unit:04x}");
+            }
+        }
+    }
+    shown
+}
+
 fn escape(text: &str, keep_lines: bool) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -120,7 +136,11 @@ fn wrap_paragraph(paragraph: &str, columns: usize) -> Vec<String> {
 pub(crate) fn paragraph(first: &str, text: &str, columns: usize) -> Vec<String> {
     let indent = " ".repeat(width(first));
     let lines = wrap(text, columns.saturating_sub(indent.len()));
-    lines.iter().enumerate().map(|(at, line)| format!("{}{line}", if at == 0 { first } else { &indent })).collect()
+    lines
+        .iter()
+        .enumerate()
+        .map(|(at, line)| format!("{}{line}", if at == 0 { first } else { &indent }))
+        .collect()
 }
 
 /// A number and the word for what it counts.
@@ -150,9 +170,20 @@ mod tests {
     fn nothing_hostile_reaches_the_terminal() {
         assert_eq!(line("a\u{1b}[31mred\u{7}\r\n"), "a\\u{1b}[31mred\\u{7}\\r\\n");
         assert_eq!(block("a\n\tb\u{9b}2J"), "a\n\tb\\u{9b}2J");
-        assert_eq!(line("user\u{202e}txt.exe \u{2066}x\u{e0041}"), "user\\u{202e}txt.exe \\u{2066}x\\u{e0041}");
+        assert_eq!(
+            line("user\u{202e}txt.exe \u{2066}x\u{e0041}"),
+            "user\\u{202e}txt.exe \\u{2066}x\\u{e0041}"
+        );
         assert_eq!(line("می\u{200c}خواهم 👩\u{200d}🔬"), "می\u{200c}خواهم 👩\u{200d}🔬");
         assert_eq!(bytes(b"ok \xff\xfe \x1b"), "ok \\xff\\xfe \\u{1b}");
+    }
+
+    #[test]
+    fn json_stays_the_same_value_without_anything_hostile() {
+        let value = serde_json::json!({ "a\u{9b}": "x\u{1b}[2J\u{202e}y\u{e0041}\n👩\u{200d}🔬" });
+        let shown = json(&serde_json::to_string_pretty(&value).unwrap());
+        assert!(!shown.chars().any(|c| c != '\n' && is_hostile(c)), "{shown}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
     }
 
     #[test]
@@ -175,7 +206,10 @@ mod tests {
     #[test]
     fn a_paragraph_is_moved_in_as_far_as_its_first_word() {
         assert_eq!(paragraph("why: ", "one two three", 13), ["why: one two", "     three"]);
-        assert_eq!([count(1, "chunk"), count(0, "chunk"), count(2, "chunk")], ["1 chunk", "0 chunks", "2 chunks"]);
+        assert_eq!(
+            [count(1, "chunk"), count(0, "chunk"), count(2, "chunk")],
+            ["1 chunk", "0 chunks", "2 chunks"]
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The loop: derive what comes next, do it, keep it.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use audit::policy::{Class, Policy};
@@ -92,12 +93,14 @@ pub enum RunError {
 pub struct Runner {
     judge: Judge,
     settings: Settings,
+    /// The name under which the judge last answered, when it was not the one that was asked for.
+    other_model: Arc<Mutex<Option<String>>>,
 }
 
 impl Runner {
     /// A runner that asks `judge`.
     pub fn new(judge: Judge, settings: Settings) -> Self {
-        Self { judge, settings }
+        Self { judge, settings, other_model: Arc::default() }
     }
 
     /// The judge that is asked.
@@ -135,6 +138,18 @@ impl Runner {
         }
         let session = Session { runner: self, spec, delivery: &delivery, opening: &opening, prompt: &prompt, prepared: &prepared };
         session.run(sink, stop).await
+    }
+
+    /// A pinned model that answers under another name means that verdicts are not comparable. Said once per name.
+    fn warn_about_model(&self, attempt: &Attempt) {
+        let Some(answered) = attempt.model_answered.as_ref().filter(|answered| **answered != attempt.model) else {
+            return;
+        };
+        let mut known = self.other_model.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.as_ref() != Some(answered) {
+            tracing::warn!(asked = attempt.model, answered, "another model answered than the one that was asked for");
+            *known = Some(answered.clone());
+        }
     }
 
     fn open(&self, prompt: &Prompt, record: &TraceRecord) -> Opening {
@@ -317,7 +332,7 @@ impl Session<'_> {
         match self.runner.judge.ask(&question, stop).await {
             Ok(reply) => {
                 let attempt = call.replied(reply);
-                warn_about_model(&attempt);
+                self.runner.warn_about_model(&attempt);
                 Called::Replied(Box::new(attempt))
             }
             Err(error) if error.class == judge::Class::Interrupted => Called::Interrupted,
@@ -357,11 +372,4 @@ enum Called {
     Failed { attempt: Option<Box<Attempt>>, advance: bool, reason: String },
     /// We were told to stop.
     Interrupted,
-}
-
-/// A pinned model that answers under another name means that verdicts are not comparable.
-fn warn_about_model(attempt: &Attempt) {
-    if let Some(answered) = attempt.model_answered.as_deref().filter(|answered| *answered != attempt.model) {
-        tracing::warn!(asked = attempt.model, answered, "another model answered than the one that was asked for");
-    }
 }

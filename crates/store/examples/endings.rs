@@ -44,46 +44,69 @@ async fn measure(url: &str, endings: usize, callers: usize) -> Outcome<()> {
     let settings = Settings { batch_max: 128, ..Settings::new(url) };
     store::migrate(&settings).await?;
     let store = Store::connect(&settings)?;
+    // Made beforehand: making up texts takes longer than storing them.
+    let bench =
+        Arc::new(Bench { store: store.clone(), samples: (0..64).map(sample).collect::<Outcome<_>>()? });
     // Plans and connections first, so that the figure is the steady one.
-    run("warm-up", &store, 0..callers * 4, callers, finish).await?;
-    let first = callers * 4;
-    run("endings", &store, first..first + endings, callers, finish).await?;
-    run("lookups", &store, first..first + endings, callers, look_up).await?;
+    let warm_up = callers * 4;
+    run("warm-up", &bench, 0..warm_up, callers, finish).await?;
+    run("endings", &bench, warm_up..warm_up + endings, callers, finish).await?;
+    run("lookups", &bench, warm_up..warm_up + endings, callers, look_up).await?;
     store.close().await;
     Ok(())
 }
 
-async fn finish(store: Store, id: usize) -> Outcome<()> {
-    store.finish(ending(id)?).await?;
+struct Bench {
+    store: Store,
+    samples: Vec<Ending>,
+}
+
+impl Bench {
+    fn key(&self, id: usize) -> AuditKey {
+        let mut key = self.samples[id % self.samples.len()].key.clone();
+        key.trace_id = format!("trace-{id}");
+        key
+    }
+
+    fn ending(&self, id: usize) -> Ending {
+        let mut ending = self.samples[id % self.samples.len()].clone();
+        ending.key = self.key(id);
+        ending.events[0].id = derived_id(ending.key.id(), "result");
+        ending.ended_at = Utc::now();
+        ending
+    }
+}
+
+async fn finish(bench: Arc<Bench>, id: usize) -> Outcome<()> {
+    bench.store.finish(bench.ending(id)).await?;
     Ok(())
 }
 
-async fn look_up(store: Store, id: usize) -> Outcome<()> {
-    let ending = ending(id)?;
-    store.lookup(ending.key).await?;
+async fn look_up(bench: Arc<Bench>, id: usize) -> Outcome<()> {
+    bench.store.lookup(bench.key(id)).await?;
     Ok(())
 }
 
 /// Does `work` for each id, by as many callers as are told, each one thing after the other.
 async fn run<W: Future<Output = Outcome<()>> + Send + 'static>(
     what: &str,
-    store: &Store,
+    bench: &Arc<Bench>,
     ids: std::ops::Range<usize>,
     callers: usize,
-    work: fn(Store, usize) -> W,
+    work: fn(Arc<Bench>, usize) -> W,
 ) -> Outcome<()> {
     let (next, end, count) = (Arc::new(AtomicUsize::new(ids.start)), ids.end, ids.len());
     let begun = Instant::now();
     let tasks: Vec<_> = (0..callers)
         .map(|_| {
-            let (store, next) = (store.clone(), Arc::clone(&next));
+            let (bench, next) = (Arc::clone(bench), Arc::clone(&next));
             tokio::spawn(async move {
                 loop {
                     let id = next.fetch_add(1, Ordering::Relaxed);
                     if id >= end {
                         return Outcome::Ok(());
                     }
-                    work(store.clone(), id).await?;
+                    work(Arc::clone(&bench), id).await?;
                 }
             })
         })
@@ -92,10 +115,8 @@ async fn run<W: Future<Output = Outcome<()>> + Send + 'static>(
         task.await??;
     }
     let took = begun.elapsed();
-    println!(
-        "{what}: {count} in {took:.2?}, {:.0} per second",
-        f64::from(u32::try_from(count)?) / took.as_secs_f64()
-    );
+    let rate = f64::from(u32::try_from(count)?) / took.as_secs_f64();
+    println!("{what}: {count} in {took:.2?}, {rate:.0} per second");
     Ok(())
 }
 
@@ -131,7 +152,7 @@ fn words(id: usize, count: usize) -> String {
     text
 }
 
-fn ending(id: usize) -> Outcome<Ending> {
+fn sample(id: usize) -> Outcome<Ending> {
     let chunks: Vec<_> = (0..5)
         .map(|at| json!({ "source_id": format!("s{at}"), "rank": at + 1, "text": words(id * 7 + at, 170) }))
         .collect();

@@ -167,6 +167,7 @@ pub(crate) fn dead_letter(delivery: &Delivery, source: DeadSource, reason: Strin
             "content_type": envelope.content_type,
             "routing_key": delivery.routing_key,
             "returns": delivery.returns,
+            "generation": envelope.generation,
         }),
         lane: delivery.lane().map(|lane| lane.routing_key().to_owned()),
         project: name("project"),

@@ -32,6 +32,17 @@ pub fn is_word(c: char) -> bool {
     if c.is_ascii() { c.is_ascii_alphanumeric() } else { c.is_alphanumeric() || is_combining_mark(c) }
 }
 
+/// A letter, or a mark that belongs to one.
+pub fn is_letter(c: char) -> bool {
+    if c.is_ascii() { c.is_ascii_alphabetic() } else { c.is_alphabetic() || is_combining_mark(c) }
+}
+
+/// The letters at the beginning of a text, at most `limit`, lower case and composed.
+pub fn leading_word(chars: impl IntoIterator<Item = char>, limit: usize) -> String {
+    let word: String = chars.into_iter().take_while(|c| is_letter(*c)).take(limit).collect();
+    if word.is_ascii() { word.to_ascii_lowercase() } else { word.to_lowercase().nfc().collect() }
+}
+
 /// Part of a script that writes no spaces between words, so that nothing shows where a word ends.
 pub fn is_unspaced(c: char) -> bool {
     matches!(u32::from(c),

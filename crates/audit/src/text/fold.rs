@@ -9,7 +9,8 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use super::chars::{
-    compatible, digit, is_bullet, is_dash, is_ignorable, is_long_dash, is_quotation, is_unspaced, is_word, push_lower,
+    compatible, digit, is_bullet, is_dash, is_ignorable, is_letter, is_long_dash, is_quotation, is_unspaced, is_word,
+    push_lower,
 };
 
 /// Whether case is folded too.
@@ -261,12 +262,12 @@ impl Folder<'_> {
         let next = self.char_at(resume);
         let is_single = end - at == c.len_utf8();
         let is_long = is_long_dash(c) || !is_single;
-        let is_letter = |c: Option<char>| c.is_some_and(char::is_alphabetic);
-        if !is_long && is_letter(before) && is_letter(after) {
+        let (before_letter, after_letter) = (before.is_some_and(is_letter), after.is_some_and(is_letter));
+        if !is_long && before_letter && after_letter {
             return end; // well-known
         }
         let breaks_line = self.text[end..resume].contains('\n');
-        if !is_long && is_letter(before) && breaks_line && next.is_some_and(char::is_lowercase) {
+        if !is_long && before_letter && breaks_line && next.is_some_and(char::is_lowercase) {
             return resume; // a word cut at the end of a line
         }
         if is_single && self.last.and_then(digit).is_some() && next.and_then(digit).is_some() {
@@ -274,7 +275,9 @@ impl Folder<'_> {
             self.write('-', at, end, end);
             return resume; // 10 – 15
         }
-        let is_spaced = before.is_none_or(char::is_whitespace) && after.is_none_or(char::is_whitespace);
+        // Quotation marks are left out, so a dash beside one stands beside what is beyond it.
+        let is_open = |c: Option<char>| c.is_none_or(|c| c.is_whitespace() || is_quotation(c));
+        let is_spaced = is_open(before) && is_open(after);
         if is_spaced && self.at_line_start() {
             return self.blank(at, resume, false); // a bullet
         }

@@ -1,6 +1,6 @@
 //! What stands in an answer and says nothing: list marks, citations, links, emphasis.
 
-use super::chars::{digit, is_bullet, is_word};
+use super::chars::{digit, is_bullet, is_letter, is_word, leading_word};
 use super::number_words;
 use super::sentences::Kept;
 
@@ -120,9 +120,7 @@ fn is_digit_at(line: &[Kept], at: usize) -> bool {
 /// `3. Mai` at the beginning of a line is a date.
 fn is_month_at(line: &[Kept], at: usize) -> bool {
     let start = at + blanks(&line[at..]);
-    let word: String =
-        line[start..].iter().map(|(c, _)| *c).take_while(|c| c.is_alphabetic()).flat_map(char::to_lowercase).collect();
-    number_words::month(&word).is_some()
+    number_words::month(&leading_word(line[start..].iter().map(|(c, _)| *c), 12)).is_some()
 }
 
 /// `Step 1:`, `Tip 3 -`, `第2章`.
@@ -132,12 +130,11 @@ fn label(line: &[Kept]) -> Option<usize> {
         "day", "week", "note", "figure", "fig", "table", "chapter", "section", "rule", "fact", "item", "schritt",
         "étape", "paso", "passo", "stap",
     ];
-    let word: String =
-        line.iter().map(|(c, _)| *c).take_while(|c| c.is_alphabetic()).flat_map(char::to_lowercase).take(12).collect();
+    let word = leading_word(line.iter().map(|(c, _)| *c), 12);
     if !LABELS.contains(&word.as_str()) {
         return None;
     }
-    let mut at = word.chars().count();
+    let mut at = line.iter().take_while(|(c, _)| is_letter(*c)).count();
     at += blanks(&line[at..]);
     let digits = line[at..].iter().take_while(|(c, _)| digit(*c).is_some()).count();
     at += digits;
@@ -238,11 +235,11 @@ fn is_citation(inner: &[Kept], is_square: bool) -> bool {
     if is_square && digits > 0 && !text.contains(char::is_whitespace) {
         return true;
     }
-    let word: String = text.chars().take_while(|c| c.is_alphabetic()).collect();
-    let rest = &text[word.len()..];
+    let rest = text.trim_start_matches(is_letter);
+    let word = &text[..text.len() - rest.len()];
     let leads = rest.starts_with([':', '：', ' ', '_', '-', '.', '[']) || rest.starts_with(|c| digit(c).is_some());
     let says_which = digits > 0 || rest.contains([':', '：']) || (is_square && rest.is_empty());
-    WORDS.contains(&word.as_str()) && (leads || rest.is_empty()) && says_which
+    WORDS.contains(&word) && (leads || rest.is_empty()) && says_which
 }
 
 fn tag(rest: &[Kept]) -> Option<usize> {

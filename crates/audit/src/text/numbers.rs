@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use super::chars::{digit, is_dash, is_unspaced, is_word, push_lower};
+use super::chars::{digit, is_dash, is_letter, is_unspaced, is_word, leading_word};
 use super::number_words::{self, Word};
 use crate::report::Span;
 
@@ -121,7 +121,7 @@ impl Scan {
                 self.in_superscripts(at)
             } else if number_words::han_digit(c).is_some() {
                 self.in_han(at)
-            } else if c.is_alphabetic() {
+            } else if is_letter(c) {
                 self.in_words(at)
             } else {
                 at + 1
@@ -140,8 +140,12 @@ impl Scan {
 
     /// The letters that begin at `at`, lower case.
     fn word(&self, at: usize) -> String {
-        let rest = self.chars.get(at..).unwrap_or_default();
-        rest.iter().take_while(|c| c.is_alphabetic()).take(24).flat_map(|c| c.to_lowercase()).collect()
+        leading_word(self.chars.get(at..).unwrap_or_default().iter().copied(), 24)
+    }
+
+    /// How many letters begin at `at`.
+    fn letters(&self, at: usize) -> usize {
+        self.chars.get(at..).unwrap_or_default().iter().take_while(|c| is_letter(**c)).count()
     }
 
     fn add(&mut self, start: usize, end: usize, form: Form, readings: Vec<String>, also: Vec<String>) {
@@ -162,7 +166,7 @@ impl Scan {
         const JOINED: [&str; 10] = ["mid", "pre", "post", "non", "early", "late", "under", "over", "circa", "ca"];
         const CURRENCIES: [&str; 12] =
             ["eur", "usd", "gbp", "chf", "jpy", "cny", "inr", "rs", "sek", "nok", "dkk", "pln"];
-        let is_letter = |at: usize| self.chars.get(at).is_some_and(|c| c.is_alphabetic() && !is_unspaced(*c));
+        let is_letter = |at: usize| self.chars.get(at).is_some_and(|c| is_letter(*c) && !is_unspaced(*c));
         let Some(before) = start.checked_sub(1) else { return false };
         let (end, allowed): (usize, &[&str]) = match self.chars[before] {
             '-' if before > 0 => (before, &JOINED),
@@ -326,7 +330,7 @@ impl Scan {
         if let Some(places) = number_words::scale(&word) {
             readings = readings.iter().map(|reading| shift(reading, places)).collect();
             scale = places;
-            after = end + gap + word.chars().count();
+            after = end + gap + self.letters(end + gap);
         } else if let Some((places, length)) = number_words::attached_scale(&word).filter(|_| gap == 0) {
             let scaled: Vec<String> = readings.iter().map(|reading| shift(reading, places)).collect();
             readings.extend(scaled);
@@ -421,14 +425,12 @@ impl Scan {
         if is_unspaced(self.chars[start]) {
             return start + 1;
         }
-        let is_letter = |c: &char| c.is_ascii_alphabetic() || (!c.is_ascii() && c.is_alphabetic() && !is_unspaced(*c));
-        let end = start + self.chars[start..].iter().take_while(|c| is_letter(c)).count();
+        let end = start + self.chars[start..].iter().take_while(|c| is_letter(**c) && !is_unspaced(**c)).count();
         let is_glued = start.checked_sub(1).is_some_and(|before| self.is_digit(before)) || self.is_digit(end);
         if end - start > LONGEST || is_glued {
             return end;
         }
-        let mut word = String::with_capacity(LONGEST * 2);
-        self.chars[start..end].iter().for_each(|c| push_lower(&mut word, *c));
+        let word = leading_word(self.chars[start..end].iter().copied(), LONGEST);
         let meaning = number_words::meaning(&word);
         let mut found: Vec<String> = meaning.month.map(|month| format!("m{month}")).into_iter().collect();
         let mut form = Form::Incidental;
@@ -471,7 +473,7 @@ impl Scan {
                 return (sum.value(), at);
             };
             sum.push(part);
-            at = next + word.chars().count();
+            at = next + self.letters(next);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use icu_segmenter::SentenceSegmenter;
 
-use super::chars::{digit, is_word};
+use super::chars::{digit, is_word, leading_word};
 use super::marks::{clean, is_rule_line, leading_mark};
 use super::number_words;
 use crate::report::Span;
@@ -175,8 +175,7 @@ fn goes_on(before: &str, after: &str) -> bool {
     }
     let next = after.trim_start();
     if word.chars().all(|c| digit(c).is_some()) && word.len() <= 2 {
-        let month: String = next.chars().take_while(|c| c.is_alphabetic()).flat_map(char::to_lowercase).collect();
-        return number_words::month(&month).is_some();
+        return number_words::month(&leading_word(next.chars(), 12)).is_some();
     }
     let mut chars = word.chars();
     if let (Some(initial), None) = (chars.next(), chars.next()) {

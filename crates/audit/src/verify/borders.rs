@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use unicode_normalization::char::is_combining_mark;
 
-use crate::text::chars::{digit, is_dash, is_quotation, is_spaced_word};
+use crate::text::chars::{digit, is_dash, is_letter, is_quotation, is_spaced_word, leading_word};
 use crate::text::number_words::{han_scale, is_han_numeral, scale, superscript};
 
 /// Whether `range` begins and ends where numbers and words do.
@@ -28,7 +28,7 @@ fn begins_whole(text: &str, at: usize) -> bool {
         let is_thousand = is_thin_space(previous) && is_after_digit && has_three_digits(&text[at..]);
         return !(is_separator(previous) && is_after_digit) && !is_signed && !is_fraction && !is_thousand;
     }
-    !(is_dash(previous) && first.is_alphabetic() && negates(&text[..at - previous.len_utf8()]))
+    !(is_dash(previous) && is_letter(first) && negates(&text[..at - previous.len_utf8()]))
 }
 
 fn ends_whole(text: &str, at: usize) -> bool {
@@ -44,9 +44,9 @@ fn ends_whole(text: &str, at: usize) -> bool {
         let is_thousand = is_thin_space(next) && has_three_digits(rest) || next == ' ' && rest.starts_with("000") && has_three_digits(rest);
         return !goes_on && !is_thousand && superscript(next).is_none() && !is_scaled(&text[at..]);
     }
-    if is_quotation(next) && last.is_alphabetic() {
+    if is_quotation(next) && is_letter(last) {
         // "can" is not what "can't" says; "the tram" is what "the tram's" says.
-        let mut tail = text[at + next.len_utf8()..].chars().take_while(|c| c.is_alphabetic());
+        let mut tail = text[at + next.len_utf8()..].chars().take_while(|c| is_letter(*c));
         return matches!((tail.next(), tail.next()), (None, _) | (Some('s' | 'S'), None));
     }
     true
@@ -77,13 +77,12 @@ fn is_scaled(rest: &str) -> bool {
     if rest.len() - word.len() > 2 {
         return false;
     }
-    let word: String = word.chars().take_while(|c| c.is_alphabetic()).take(12).flat_map(char::to_lowercase).collect();
-    scale(&word).is_some()
+    scale(&leading_word(word.chars(), 12)).is_some()
 }
 
 /// `refundable` is not what `non-refundable` says.
 fn negates(before: &str) -> bool {
-    let start = before.char_indices().rev().take(5).take_while(|(_, c)| c.is_alphabetic()).last().map_or(before.len(), |(at, _)| at);
+    let start = before.char_indices().rev().take(5).take_while(|(_, c)| is_letter(*c)).last().map_or(before.len(), |(at, _)| at);
     matches!(before[start..].to_lowercase().as_str(), "non" | "un" | "in" | "anti" | "no" | "not" | "nicht")
 }
 

@@ -107,7 +107,7 @@ impl<'a> Corpus<'a> {
             return Err(Missing::Elsewhere(found));
         }
         let folded = wanted.iter().chain(&others).filter_map(|at| self.chunks.get(*at)).map(|chunk| chunk.folded().text.as_str());
-        Err(Missing::Nowhere(near::describe(needle.folded(), folded)))
+        Err(Missing::Nowhere(near::describe(needle.folded().first().map_or("", |pattern| pattern.text.as_str()), folded)))
     }
 
     /// The best place in these chunks.
@@ -135,36 +135,69 @@ impl<'a> Corpus<'a> {
     }
 }
 
-/// A quote, prepared for the search.
+/// Words to look for, prepared once for many texts.
+struct Pattern {
+    text: String,
+    finder: Finder<'static>,
+}
+
+impl Pattern {
+    fn new(text: &str) -> Self {
+        Self { text: text.to_owned(), finder: Finder::new(text).into_owned() }
+    }
+
+    /// A folded quote as it is, and without the punctuation around it.
+    fn variants(folded: &str) -> Vec<Self> {
+        let bare = Some(unpunctuated(folded)).filter(|bare| bare.len() < folded.len());
+        std::iter::once(folded).chain(bare).map(Self::new).collect()
+    }
+
+    /// Every place in `text` from `from` on, overlapping ones too. Bounded: a text made to have
+    /// endless near hits costs no more than a long one.
+    fn places<'p>(&'p self, text: &'p str, from: usize) -> impl Iterator<Item = Range<usize>> + 'p {
+        const BUDGET: usize = 1 << 22;
+        let length = self.text.len();
+        let mut at = from;
+        let mut budget = BUDGET;
+        std::iter::from_fn(move || {
+            budget = budget.checked_sub(length).filter(|_| length > 0)?;
+            let start = at + self.finder.find(text.get(at..)?.as_bytes())?;
+            at = start + text[start..].chars().next().map_or(1, char::len_utf8);
+            Some(start..start + length)
+        })
+    }
+}
+
+/// A quote, prepared for the search; each form when it is first needed.
 struct Needle<'q> {
     raw: &'q str,
-    folded: OnceCell<String>,
+    exact: Pattern,
+    folded: OnceCell<Vec<Pattern>>,
     /// Pieces around ellipses, if there are any; and around line breaks and quotation marks too.
-    pieces: OnceCell<[Option<Vec<String>>; 2]>,
+    pieces: OnceCell<Vec<Vec<Vec<Pattern>>>>,
 }
 
 impl<'q> Needle<'q> {
     fn new(quote: &'q str) -> Self {
-        Self { raw: quote.trim(), folded: OnceCell::new(), pieces: OnceCell::new() }
+        let raw = quote.trim();
+        Self { raw, exact: Pattern::new(raw), folded: OnceCell::new(), pieces: OnceCell::new() }
     }
 
-    fn folded(&self) -> &str {
-        self.folded.get_or_init(|| fold(self.raw, Case::Folded))
+    fn folded(&self) -> &[Pattern] {
+        self.folded.get_or_init(|| Pattern::variants(&fold(self.raw, Case::Folded)))
     }
 
     fn exact_in(&self, text: &str) -> Option<Range<usize>> {
-        occurrences(text, self.raw, 0).find(|range| is_whole(text, range))
+        self.exact.places(text, 0).find(|range| is_whole(text, range))
     }
 
     /// The first place where the folded quote stands, preferably without a difference in case.
     fn folded_in(&self, chunk: &Chunk<'_>) -> Option<(Range<usize>, MatchGrade)> {
         const MAX_PLACES: usize = 8;
         let folded = chunk.folded();
-        let whole = self.folded();
-        let bare = Some(unpunctuated(whole)).filter(|bare| bare.len() < whole.len());
-        for needle in std::iter::once(whole).chain(bare) {
+        for pattern in self.folded() {
             let mut first = None;
-            let places = occurrences(&folded.text, needle, 0).map(|range| folded.original(range));
+            let places = pattern.places(&folded.text, 0).map(|range| folded.original(range));
             for range in places.filter(|range| is_whole(chunk.text, range)).take(MAX_PLACES) {
                 let kept = fold(&chunk.text[range.clone()], Case::Kept);
                 let quoted = fold(self.raw, Case::Kept);
@@ -182,40 +215,27 @@ impl<'q> Needle<'q> {
 
     /// The stretch from the first to the last piece, when all stand in order.
     fn elided_in(&self, chunk: &Chunk<'_>) -> Option<Range<usize>> {
-        let pieces = self.pieces.get_or_init(|| [pieces(self.raw, false), pieces(self.raw, true)]);
-        pieces.iter().flatten().find_map(|pieces| in_order(pieces, chunk))
+        let ways = self.pieces.get_or_init(|| {
+            let ways = [pieces(self.raw, false), pieces(self.raw, true)].into_iter().flatten();
+            ways.map(|pieces| pieces.iter().map(|piece| Pattern::variants(piece)).collect()).collect()
+        });
+        ways.iter().find_map(|pieces| in_order(pieces, chunk))
     }
 }
 
-fn in_order(pieces: &[String], chunk: &Chunk<'_>) -> Option<Range<usize>> {
+fn in_order(pieces: &[Vec<Pattern>], chunk: &Chunk<'_>) -> Option<Range<usize>> {
     let folded = chunk.folded();
     let mut from = 0;
     let mut whole: Option<Range<usize>> = None;
-    for piece in pieces {
-        let (end, range) = [piece.as_str(), unpunctuated(piece)].into_iter().find_map(|needle| {
-            occurrences(&folded.text, needle, from)
-                .map(|range| (range.end, folded.original(range)))
-                .find(|(_, range)| is_whole(chunk.text, range))
+    for variants in pieces {
+        let (end, range) = variants.iter().find_map(|pattern| {
+            let places = pattern.places(&folded.text, from);
+            places.map(|range| (range.end, folded.original(range))).find(|(_, range)| is_whole(chunk.text, range))
         })?;
         from = end;
         whole = Some(whole.map_or(range.clone(), |whole| whole.start..range.end));
     }
     whole
-}
-
-/// Every place of `needle` from `from` on, overlapping ones too. Bounded: a text made to have
-/// endless near hits costs no more than a long one.
-fn occurrences<'t>(text: &'t str, needle: &'t str, from: usize) -> impl Iterator<Item = Range<usize>> + 't {
-    const BUDGET: usize = 1 << 22;
-    let finder = Finder::new(needle);
-    let mut at = from;
-    let mut budget = BUDGET;
-    std::iter::from_fn(move || {
-        budget = budget.checked_sub(needle.len()).filter(|_| !needle.is_empty())?;
-        let start = at + finder.find(text.get(at..)?.as_bytes())?;
-        at = start + text[start..].chars().next().map_or(1, char::len_utf8);
-        Some(start..start + needle.len())
-    })
 }
 
 /// A folded quote without the punctuation that a judge may have put around it.

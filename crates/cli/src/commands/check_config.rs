@@ -16,8 +16,14 @@ pub(crate) fn run(args: CheckConfig, loaded: Result<Config, ConfigError>) -> Out
             "ok": true,
             "keys": config.lines.iter().map(line_json).collect::<Vec<_>>(),
             "problems": [],
+            "warnings": config.warnings,
         })),
-        Ok(config) => print(&mut output, &config.lines),
+        Ok(config) => {
+            print(&mut output, &config.lines);
+            for warning in &config.warnings {
+                output.line(format!("warning: {}", terminal::line(warning)));
+            }
+        }
         Err(error) => {
             refuse(&mut output, &error, args.json.json);
             return Err(Failure::not_fine());
@@ -28,10 +34,16 @@ pub(crate) fn run(args: CheckConfig, loaded: Result<Config, ConfigError>) -> Out
 
 fn print(output: &mut Output, lines: &[Line]) {
     let shown = |line: &Line| line.value.as_deref().map_or_else(|| "(not set)".to_owned(), terminal::line);
-    let assigned: Vec<String> = lines.iter().map(|line| format!("{} = {}", terminal::line(&line.key), shown(line))).collect();
-    let width = assigned.iter().map(|text| terminal::width(text)).filter(|width| *width <= 64).max().unwrap_or(0);
+    let assigned: Vec<String> =
+        lines.iter().map(|line| format!("{} = {}", terminal::line(&line.key), shown(line))).collect();
+    let width =
+        assigned.iter().map(|text| terminal::width(text)).filter(|width| *width <= 64).max().unwrap_or(0);
     for (text, line) in assigned.iter().zip(lines) {
-        output.line(format!("{}  # {}", terminal::pad(text, width), terminal::line(&line.origin.to_string())));
+        output.line(format!(
+            "{}  # {}",
+            terminal::pad(text, width),
+            terminal::line(&line.origin.to_string())
+        ));
     }
 }
 
@@ -42,10 +54,12 @@ fn refuse(output: &mut Output, error: &ConfigError, json: bool) {
     };
     if json {
         let problems: Vec<Value> = match problems {
-            [] => vec![json!({ "key": null, "value": null, "source": null, "origin": null, "message": chain(error) })],
+            [] => vec![
+                json!({ "key": null, "value": null, "source": null, "origin": null, "message": chain(error) }),
+            ],
             problems => problems.iter().map(problem_json).collect(),
         };
-        output.json(&json!({ "ok": false, "keys": [], "problems": problems }));
+        output.json(&json!({ "ok": false, "keys": [], "problems": problems, "warnings": [] }));
         return;
     }
     output.line(format!("wrong: {}", terminal::block(&chain(error))));

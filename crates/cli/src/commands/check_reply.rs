@@ -69,7 +69,11 @@ fn print_report(output: &mut Output, report: &Report) {
     }
     for (at, claim) in report.claims.iter().enumerate() {
         let severity = claim.severity.map(|severity| format!(", {}", severity.as_str())).unwrap_or_default();
-        output.line(format!("claim {at}: {}{severity}: {}", claim.verdict.as_str(), terminal::line(&claim.text)));
+        output.line(format!(
+            "claim {at}: {}{severity}: {}",
+            claim.verdict.as_str(),
+            terminal::line(&claim.text)
+        ));
         for evidence in &claim.evidence {
             let (source, quote) = (terminal::line(&evidence.source_id), terminal::line(&evidence.quote));
             output.line(format!("  {} ({}): \"{quote}\"", source, evidence.grade.as_str()));
@@ -80,11 +84,19 @@ fn print_report(output: &mut Output, report: &Report) {
         output.line(format!("omission: {fact} ({source})"));
     }
     for doubt in &report.doubts {
-        output.line(format!("doubt: {} at {}: {}", doubt.code, terminal::line(&doubt.path), terminal::line(&doubt.message)));
+        output.line(format!(
+            "doubt: {} at {}: {}",
+            doubt.code,
+            terminal::line(&doubt.path),
+            terminal::line(&doubt.message)
+        ));
     }
     for discrepancy in &report.discrepancies {
         let path = terminal::line(&discrepancy.path);
-        output.line(format!("discrepancy at {path}: the judge says {}, the claims add up to {}", discrepancy.judge, discrepancy.ours));
+        output.line(format!(
+            "discrepancy at {path}: the judge says {}, the claims add up to {}",
+            discrepancy.judge, discrepancy.ours
+        ));
     }
     for note in &report.notes {
         output.line(format!("note: {}", terminal::line(note)));

@@ -63,22 +63,28 @@ pub(crate) async fn run(args: CheckServices, settings: &Settings) -> Outcome {
 
 async fn postgres(settings: &Settings) -> Service {
     const NAME: &str = "postgres";
-    let store = match services::store_settings(settings) {
-        Ok(store_settings) => Store::connect(&store_settings),
+    let target = match services::store_settings(settings) {
+        Ok(target) => target,
         Err(failure) => return Service::failed(NAME, &failure),
     };
-    let store = match store {
+    if let Err(failure) = services::knock(&target).await {
+        return Service::wrong(NAME, failure.message(), "start Postgres, or correct DATABASE_URL");
+    }
+    let store = match Store::connect(&target) {
         Ok(store) => store,
-        Err(error) => return Service::wrong(NAME, chain(&error), "correct DATABASE_URL or the section [database]"),
+        Err(error) => {
+            return Service::wrong(NAME, chain(&error), "correct DATABASE_URL or the section [database]");
+        }
     };
     if let Err(error) = store.ping().await {
         return Service::wrong(NAME, chain(&error), "start Postgres, or correct DATABASE_URL");
     }
     let service = match store.check_schema().await {
         Ok(Schema::Current) => Service::fine(NAME, "reached, the tables are those of this version"),
-        Ok(Schema::Newer { version }) => {
-            Service::fine(NAME, format!("reached, the tables are newer than this version (migration {version})"))
-        }
+        Ok(Schema::Newer { version }) => Service::fine(
+            NAME,
+            format!("reached, the tables are newer than this version (migration {version})"),
+        ),
         Err(error) if error.is_schema() => Service::wrong(NAME, chain(&error), "run `groundcrew migrate`"),
         Err(error) => Service::wrong(NAME, chain(&error), "look at the server's log"),
     };
@@ -95,7 +101,11 @@ async fn rabbitmq(settings: &Settings) -> Service {
     let connection = match Connection::open(settings, Purpose::Consume).await {
         Ok(connection) => connection,
         Err(error) => {
-            let hint = if error.is_configuration() { "correct AMQP_URL" } else { "start RabbitMQ, or correct AMQP_URL" };
+            let hint = if error.is_configuration() {
+                "correct AMQP_URL"
+            } else {
+                "start RabbitMQ, or correct AMQP_URL"
+            };
             return Service::wrong(NAME, chain(&error), hint);
         }
     };
@@ -122,11 +132,17 @@ fn topology_of(findings: &[Finding]) -> Service {
     }
     let missing = findings.iter().filter(|finding| finding.state == Presence::Missing).count();
     if missing == 0 {
-        return Service::fine(NAME, format!("reached, all {} exchanges and queues are as they must be", findings.len()));
+        return Service::fine(
+            NAME,
+            format!("reached, all {} exchanges and queues are as they must be", findings.len()),
+        );
     }
     Service::fine(
         NAME,
-        format!("reached; {missing} of {} exchanges and queues do not exist yet, a worker makes them", findings.len()),
+        format!(
+            "reached; {missing} of {} exchanges and queues do not exist yet, a worker makes them",
+            findings.len()
+        ),
     )
 }
 
@@ -179,19 +195,29 @@ fn models_of(judge: &Judge, status: StatusCode, body: &[u8]) -> Service {
     const NAME: &str = "judge";
     let model = judge.profile.model();
     if status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN {
-        return Service::wrong(NAME, format!("reached, and it refuses the key ({status})"), "correct GROUNDCREW_JUDGE__API_KEY");
+        return Service::wrong(
+            NAME,
+            format!("reached, and it refuses the key ({status})"),
+            "correct GROUNDCREW_JUDGE__API_KEY",
+        );
     }
     if status.is_server_error() {
         return Service::wrong(NAME, format!("reached, and it answers {status}"), "look at the judge's log");
     }
     let practice = if judge.profile.is_practice() { "; this is the practice judge" } else { "" };
-    let listed: Option<Vec<String>> = serde_json::from_slice::<serde_json::Value>(body).ok().and_then(|list| {
-        let models = list.get("data")?.as_array()?;
-        Some(models.iter().filter_map(|model| Some(model.get("id")?.as_str()?.to_owned())).collect())
-    });
+    let listed: Option<Vec<String>> =
+        serde_json::from_slice::<serde_json::Value>(body).ok().and_then(|list| {
+            let models = list.get("data")?.as_array()?;
+            Some(models.iter().filter_map(|model| Some(model.get("id")?.as_str()?.to_owned())).collect())
+        });
     match listed {
-        Some(models) if models.iter().any(|listed| listed == model) => Service::fine(NAME, format!("reached, and it has {model}{practice}")),
-        Some(_) => Service::fine(NAME, format!("reached; {model} is not in its list of models, which need not mean anything{practice}")),
+        Some(models) if models.iter().any(|listed| listed == model) => {
+            Service::fine(NAME, format!("reached, and it has {model}{practice}"))
+        }
+        Some(_) => Service::fine(
+            NAME,
+            format!("reached; {model} is not in its list of models, which need not mean anything{practice}"),
+        ),
         None => Service::fine(NAME, format!("reached; it has no list of models ({status}){practice}")),
     }
 }

@@ -45,6 +45,9 @@ pub(crate) async fn list(args: &DeadList, settings: &Settings) -> Outcome {
     for line in table::lines(["id", "seen (UTC)", "source", "reason"], &rows) {
         output.line(line);
     }
+    if letters.len() == usize::try_from(args.limit).unwrap_or(usize::MAX) {
+        output.line("there may be more: see --limit");
+    }
     Ok(())
 }
 
@@ -71,16 +74,39 @@ fn print(output: &mut Output, letter: &DeadLetterView, body: &[u8]) {
     field("status", &format!("{}, replayed {}", letter.status, terminal::count(letter.replays, "time")));
     field("source", letter.source.as_str());
     field("reason", &letter.reason);
-    field("trace", &format!("{}/{}", letter.project.as_deref().unwrap_or("?"), letter.trace_id.as_deref().unwrap_or("?")));
+    field(
+        "trace",
+        &format!(
+            "{}/{}",
+            letter.project.as_deref().unwrap_or("?"),
+            letter.trace_id.as_deref().unwrap_or("?")
+        ),
+    );
     field("lane", letter.lane.as_deref().unwrap_or("?"));
-    field("kinds", &if letter.kinds.is_empty() { "those that the trace asks for".into() } else { letter.kinds.join(", ") });
-    field("seen", &format!("{}, {} to {}", terminal::count(letter.seen, "time"), time(letter.first_seen_at), time(letter.last_seen_at)));
+    field(
+        "kinds",
+        &if letter.kinds.is_empty() {
+            "those that the trace asks for".into()
+        } else {
+            letter.kinds.join(", ")
+        },
+    );
+    field(
+        "seen",
+        &format!(
+            "{}, {} to {}",
+            terminal::count(letter.seen, "time"),
+            time(letter.first_seen_at),
+            time(letter.last_seen_at)
+        ),
+    );
     if let Some(note) = &letter.note {
         field("note", note);
     }
     let problems = letter.problems.as_array().map(Vec::as_slice).unwrap_or_default();
     for problem in problems {
-        let text = |key: &str| problem.get(key).and_then(|value| value.as_str()).unwrap_or_default().to_owned();
+        let text =
+            |key: &str| problem.get(key).and_then(|value| value.as_str()).unwrap_or_default().to_owned();
         field("problem", &format!("{}: {}", text("path"), text("message")));
     }
     field("headers", &letter.headers.to_string());
@@ -135,8 +161,11 @@ pub(crate) async fn replay(args: &DeadReplay, settings: &Settings) -> Outcome {
 
 async fn replay_one(store: &Store, publisher: &queue::Publisher, id: Uuid) -> Outcome {
     let letter = find(store, id).await?;
-    let Some(body) = letter.body.clone().filter(|body| i64::try_from(body.len()) == Ok(letter.body_bytes)) else {
-        return Err(Failure::failed("only the beginning of this message was kept: it must be sent by its producer again"));
+    let Some(body) = letter.body.clone().filter(|body| i64::try_from(body.len()) == Ok(letter.body_bytes))
+    else {
+        return Err(Failure::failed(
+            "only the beginning of this message was kept: it must be sent by its producer again",
+        ));
     };
     publisher.publish(&message(&letter, body)).await.map_err(Failure::failed)?;
     // A crash before the mark leaves it open: replaying it once more asks for the same generation again.
@@ -147,7 +176,10 @@ async fn replay_one(store: &Store, publisher: &queue::Publisher, id: Uuid) -> Ou
 fn message(letter: &DeadLetterView, body: Vec<u8>) -> Message {
     let header = |name: &str| letter.headers.get(name).and_then(|value| value.as_str()).map(str::to_owned);
     let lane = letter.lane.as_deref().and_then(|lane| lane.parse().ok()).unwrap_or(Lane::Normal);
-    let generation = u32::try_from(letter.replays).unwrap_or(0).saturating_add(1);
+    // What was replayed before and came back has a generation already; the next one is above it.
+    let before = letter.headers.get("generation").and_then(serde_json::Value::as_u64).unwrap_or(0);
+    let replays = u64::try_from(letter.replays).unwrap_or(0);
+    let generation = u32::try_from(before + replays + 1).unwrap_or(u32::MAX);
     Message {
         target: Target::lane(lane),
         envelope: Envelope {
@@ -174,7 +206,9 @@ pub(crate) async fn discard(args: &DeadDiscard, settings: &Settings) -> Outcome 
     for id in &args.ids {
         match store.dead_mark(*id, DeadStatus::Discarded, Some(&args.note)).await {
             Ok(true) => answer.done.push(*id),
-            Ok(false) => answer.failed.push(Failed { id: *id, reason: "there is no dead letter of this id".into() }),
+            Ok(false) => {
+                answer.failed.push(Failed { id: *id, reason: "there is no dead letter of this id".into() })
+            }
             Err(error) => answer.failed.push(Failed { id: *id, reason: chain(&error) }),
         }
     }

@@ -14,8 +14,11 @@ use crate::services;
 pub(crate) async fn run(args: &Migrate, settings: &Settings) -> Outcome {
     let target = services::store_settings(settings)?;
     let patience = Duration::from_secs(args.wait_for);
-    let migrated =
-        services::wait_for(patience, async || store::migrate(&target).await.map_err(services::database)).await?;
+    let migrated = services::wait_for(patience, async || {
+        services::knock(&target).await?;
+        store::migrate(&target).await.map_err(services::database)
+    });
+    let migrated = migrated.await?;
     let mut output = Output::new();
     if args.json.json {
         output.json(&json!({ "applied": migrated.applied, "analysts": migrated.analysts }));

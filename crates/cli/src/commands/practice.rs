@@ -12,9 +12,9 @@ use super::read;
 /// Serves until it is told to stop.
 pub(crate) async fn run(args: &Practice) -> Outcome {
     let stop = signals::stop_token(Insist::Quietly).map_err(Failure::failed)?;
-    let server = Server::start(args.listen, settings(args)?)
-        .await
-        .map_err(|error| Failure::failed(error).hint("choose another address with --listen; port 0 takes a free one"))?;
+    let server = Server::start(args.listen, settings(args)?).await.map_err(|error| {
+        Failure::failed(error).hint("choose another address with --listen; port 0 takes a free one")
+    })?;
     let mut output = Output::new();
     output.line(format!("practice judge on {}", server.base_url()));
     output.line("use it with:");

@@ -57,7 +57,8 @@ pub(crate) async fn run(args: &Publish, settings: &Settings) -> Outcome {
 
 fn undecodable(line: &Line<'_>) -> Option<Refused> {
     let problems = trace::decode(line.bytes).err()?.problems;
-    let words: Vec<String> = problems.iter().map(|problem| format!("{}: {}", problem.path, problem.message)).collect();
+    let words: Vec<String> =
+        problems.iter().map(|problem| format!("{}: {}", problem.path, problem.message)).collect();
     Some(Refused { line: line.number, reason: format!("is not a trace: {}", words.join("; ")) })
 }
 
@@ -125,7 +126,8 @@ fn print(answer: &Answer, args: &Publish, file: &Path, lines: usize) {
         output.line(format!("nothing sent: {} of {lines} lines are no traces", answer.refused.len()));
         return;
     }
-    let source = if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() };
+    let source =
+        if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() };
     output.line(format!(
         "{}: {} confirmed, {} refused (lane {})",
         terminal::line(&source),

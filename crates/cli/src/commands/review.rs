@@ -50,7 +50,10 @@ fn print(output: &mut Output, items: &[ReviewItem]) {
     }
     let urgent = items.iter().filter(|item| item.urgent).count();
     output.line("");
-    output.line(format!("{} open, {urgent} urgent; `groundcrew trace show TRACE` shows the evidence", items.len()));
+    output.line(format!(
+        "{} open, {urgent} urgent; `groundcrew trace show TRACE` shows the evidence",
+        items.len()
+    ));
 }
 
 /// The reasons of a review item or of an audit, in words.

@@ -24,8 +24,11 @@ fn lines_within<const N: usize>(columns: usize, head: [&str; N], rows: &[[String
 
 fn line(cells: &[String], widths: &[usize], is_narrow: bool, columns: usize) -> Vec<String> {
     let beside = if is_narrow { cells.len() } else { cells.len().saturating_sub(1) };
-    let row: String = cells[..beside].iter().zip(widths).map(|(cell, width)| terminal::pad(cell, *width) + "  ").collect();
-    let below = cells[beside..].iter().map(|cell| format!("{}{}", " ".repeat(INDENT), terminal::cut(cell, columns - INDENT)));
+    let row: String =
+        cells[..beside].iter().zip(widths).map(|(cell, width)| terminal::pad(cell, *width) + "  ").collect();
+    let below = cells[beside..]
+        .iter()
+        .map(|cell| format!("{}{}", " ".repeat(INDENT), terminal::cut(cell, columns - INDENT)));
     std::iter::once(row.trim_end().to_owned()).chain(below).collect()
 }
 

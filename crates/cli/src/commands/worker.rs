@@ -37,9 +37,10 @@ pub(crate) async fn run(args: &Worker, settings: Settings) -> Outcome {
     };
     let Ready { store, consuming, publishing } = ready;
     let runner = Runner::new(judge, settings.runner.clone());
-    let worker = worker::Worker::new(settings.worker.clone(), store, consuming, Publisher::new(&publishing), runner)
-        .await
-        .map_err(refused)?;
+    let worker =
+        worker::Worker::new(settings.worker.clone(), store, consuming, Publisher::new(&publishing), runner)
+            .await
+            .map_err(refused)?;
     worker.run(stop).await;
     Ok(())
 }

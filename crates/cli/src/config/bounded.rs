@@ -84,7 +84,11 @@ impl<const MIN: u64, const MAX: u64> Bounded for Whole<MIN, MAX> {
     }
 
     fn from_number(number: f64) -> Option<Self> {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, and checked against u64")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "whole, and checked against u64"
+        )]
         let whole = (number.fract() == 0.0 && (0.0..=9e15).contains(&number)).then_some(number as u64)?;
         (MIN..=MAX).contains(&whole).then_some(Self(whole))
     }
@@ -99,7 +103,8 @@ impl<const MIN_MS: u64, const MAX_MS: u64> Bounded for Seconds<MIN_MS, MAX_MS> {
     fn from_number(number: f64) -> Option<Self> {
         let duration = Duration::try_from_secs_f64(number).ok()?;
         // Whole milliseconds: what the broker and the database count in.
-        let rounded = Duration::from_millis(u64::try_from((duration + Duration::from_micros(500)).as_millis()).ok()?);
+        let rounded =
+            Duration::from_millis(u64::try_from((duration + Duration::from_micros(500)).as_millis()).ok()?);
         let range = Duration::from_millis(MIN_MS)..=Duration::from_millis(MAX_MS);
         range.contains(&rounded).then_some(Self(rounded))
     }
@@ -203,7 +208,13 @@ mod tests {
     #[test]
     fn numbers_outside_their_range_are_told_the_range() {
         assert_eq!(Value::Integer(7).try_into::<Whole<1, 10>>().unwrap().get(), 7);
-        for wrong in [Value::Integer(0), Value::Integer(11), Value::Integer(-1), Value::Float(1.5), Value::Boolean(true)] {
+        for wrong in [
+            Value::Integer(0),
+            Value::Integer(11),
+            Value::Integer(-1),
+            Value::Float(1.5),
+            Value::Boolean(true),
+        ] {
             let error = wrong.try_into::<Whole<1, 10>>().unwrap_err();
             assert!(error.message().ends_with("expected a whole number from 1 to 10"), "{error}");
         }

@@ -17,13 +17,15 @@ pub(super) fn check(raw: &Raw, sources: &mut Sources) {
     times(raw, sources);
     tiers(raw, sources);
     let worker = &raw.worker;
-    if worker.concurrency_urgent.get() + worker.concurrency_normal.get() + worker.concurrency_bulk.get() == 0 {
+    if worker.concurrency_urgent.get() + worker.concurrency_normal.get() + worker.concurrency_bulk.get() == 0
+    {
         let message = "every lane is 0: a worker must read at least one lane".into();
         sources.note(&Key::new(&["worker", "concurrency_normal"]), message);
     }
     for prefix in &worker.reply_to_prefixes {
         if prefix.trim().is_empty() {
-            let message = "an empty prefix would allow every queue; name the beginning of the queues' names".into();
+            let message =
+                "an empty prefix would allow every queue; name the beginning of the queues' names".into();
             sources.note(&Key::new(&["worker", "reply_to_prefixes"]), message);
         }
     }
@@ -34,7 +36,10 @@ pub(super) fn check(raw: &Raw, sources: &mut Sources) {
     for (name, named) in &raw.projects {
         let key = Key::new(&["projects", name]);
         if name.trim().is_empty() || name.chars().count() > trace::contract::MAX_ID_CHARS {
-            sources.note(&key, format!("expected a name of 1 to {} characters, not blank", trace::contract::MAX_ID_CHARS));
+            sources.note(
+                &key,
+                format!("expected a name of 1 to {} characters, not blank", trace::contract::MAX_ID_CHARS),
+            );
         }
         project(&key, named, sources);
     }
@@ -47,7 +52,10 @@ fn times(raw: &Raw, sources: &mut Sources) {
     let drain = raw.worker.drain_deadline_s.get();
     let mut at_most = |key: &[&str], value: Duration, limit_key: &str, limit: Duration| {
         if value > limit {
-            sources.note(&Key::new(key), format!("must not be longer than {limit_key}, which is {}", limit.as_secs_f64()));
+            sources.note(
+                &Key::new(key),
+                format!("must not be longer than {limit_key}, which is {}", limit.as_secs_f64()),
+            );
         }
     };
     at_most(&["judge", "connect_timeout_s"], judge.connect_timeout_s.get(), "judge.total_timeout_s", total);
@@ -67,7 +75,10 @@ fn times(raw: &Raw, sources: &mut Sources) {
     if drain <= total {
         sources.note(
             &Key::new(&["worker", "drain_deadline_s"]),
-            format!("must be longer than judge.total_timeout_s, which is {}: a call that is paid for shall end", total.as_secs_f64()),
+            format!(
+                "must be longer than judge.total_timeout_s, which is {}: a call that is paid for shall end",
+                total.as_secs_f64()
+            ),
         );
     }
     if raw.relay.lease_s.get() < queue.publish_timeout_s.get() * 2 {
@@ -104,7 +115,8 @@ fn tiers(raw: &Raw, sources: &mut Sources) {
     }
     let max_age = Duration::from_secs(raw.worker.max_age_h.get() * 3600);
     if tiers.last().is_some_and(|last| *last >= max_age) {
-        sources.note(&key, format!("must stay below worker.max_age_h, which is {}", raw.worker.max_age_h.get()));
+        sources
+            .note(&key, format!("must stay below worker.max_age_h, which is {}", raw.worker.max_age_h.get()));
     }
 }
 
@@ -112,7 +124,10 @@ fn retries(kind: &str, policy: &Policy, sources: &mut Sources) {
     if policy.max_replies.get() <= policy.together.get() {
         sources.note(
             &Key::new(&["audits", kind, "max_replies"]),
-            format!("must be more than together, which is {}: the first reply counts as well", policy.together.get()),
+            format!(
+                "must be more than together, which is {}: the first reply counts as well",
+                policy.together.get()
+            ),
         );
     }
 }

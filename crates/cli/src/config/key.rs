@@ -48,8 +48,13 @@ impl fmt::Display for Key {
             if at > 0 {
                 formatter.write_str(".")?;
             }
-            let is_bare = part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')) && !part.is_empty();
-            if is_bare { formatter.write_str(part)? } else { write!(formatter, "{}", serde_json::Value::from(part.as_str()))? }
+            let is_bare =
+                part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')) && !part.is_empty();
+            if is_bare {
+                formatter.write_str(part)?
+            } else {
+                write!(formatter, "{}", serde_json::Value::from(part.as_str()))?
+            }
         }
         Ok(())
     }

@@ -15,7 +15,10 @@ pub(crate) struct Known(BTreeMap<Key, Value>);
 impl Known {
     /// All keys of the default file, those without a default included.
     pub(crate) fn new() -> Result<Self, toml::de::Error> {
-        let examples: Vec<&str> = DEFAULTS.lines().map(|line| line.strip_prefix('#').filter(|rest| is_example(rest)).unwrap_or(line)).collect();
+        let examples: Vec<&str> = DEFAULTS
+            .lines()
+            .map(|line| line.strip_prefix('#').filter(|rest| is_example(rest)).unwrap_or(line))
+            .collect();
         let entries = text::entries(&examples.join("\n"), |_| Origin::Default)?;
         Ok(Self(entries.into_iter().map(|(key, entry)| (key, entry.value)).collect()))
     }
@@ -47,7 +50,8 @@ impl Known {
                 return (!value.is_table()).then(|| "is a section, not a key: its keys go below it".into());
             }
             let nearest = self.nearest(&key.of_all_projects().as_ref().unwrap_or(key).to_string());
-            let nearest = nearest.replacen("project_defaults", &Key::new(&["projects", project]).to_string(), 1);
+            let nearest =
+                nearest.replacen("project_defaults", &Key::new(&["projects", project]).to_string(), 1);
             return Some(format!("is not a key; the nearest one is {nearest}"));
         }
         Some(format!("is not a key; the nearest one is {}", self.nearest(&key.to_string())))

@@ -13,7 +13,6 @@ mod text;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-
 pub(crate) use error::{ConfigError, Problem};
 pub(crate) use raw::LogFormat;
 pub(crate) use settings::{Judge, Log, Settings};
@@ -109,7 +108,11 @@ fn lines(sources: &Sources) -> Vec<Line> {
             origin: entry.origin.clone(),
         })
         .collect();
-    lines.extend(sources.unset().map(|key| Line { key: key.to_string(), value: None, origin: Origin::Default }));
+    lines.extend(sources.unset().map(|key| Line {
+        key: key.to_string(),
+        value: None,
+        origin: Origin::Default,
+    }));
     lines.sort_by(|left, right| left.key.cmp(&right.key));
     lines
 }

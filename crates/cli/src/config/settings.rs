@@ -156,11 +156,15 @@ fn judge(raw: &raw::Judge, sources: &mut Sources) -> Option<Judge> {
     match (raw.base_url.trim().is_empty(), raw.model.trim().is_empty()) {
         (true, true) => return None,
         (true, false) => {
-            sources.note(&key("base_url"), "is missing: judge.model names a model, and no judge that has it".into());
+            sources.note(
+                &key("base_url"),
+                "is missing: judge.model names a model, and no judge that has it".into(),
+            );
             return None;
         }
         (false, true) => {
-            sources.note(&key("model"), "is missing: which model shall the judge at judge.base_url use?".into());
+            sources
+                .note(&key("model"), "is missing: which model shall the judge at judge.base_url use?".into());
             return None;
         }
         (false, false) => {}
@@ -200,7 +204,11 @@ fn judge(raw: &raw::Judge, sources: &mut Sources) -> Option<Judge> {
         Err(ProfileError { key: name, problem, .. }) => {
             // Time-outs that contradict each other were noted before, in the words of this configuration.
             if !name.ends_with("_timeout_ms") {
-                let name = if name == "price.currency" { "currency" } else { name.split('.').next().unwrap_or_default() };
+                let name = if name == "price.currency" {
+                    "currency"
+                } else {
+                    name.split('.').next().unwrap_or_default()
+                };
                 sources.note(&key(name), problem);
             }
             None
@@ -219,7 +227,8 @@ fn price(raw: &raw::Judge, sources: &mut Sources) -> Option<Price> {
         }),
         (None, None) if cached.is_none() => None,
         (input, _) => {
-            let missing = if input.is_none() { "price_input_per_million" } else { "price_output_per_million" };
+            let missing =
+                if input.is_none() { "price_input_per_million" } else { "price_output_per_million" };
             let message = "is missing: a price needs both input and output, or the cost is not known".into();
             sources.note(&Key::new(&["judge", missing]), message);
             None
@@ -264,7 +273,8 @@ fn project_of(raw: &raw::Project) -> Project {
     Project {
         audits,
         requirements: Requirements {
-            retrieved_at: (raw.requirements.retrieved_at == TimeFrom::FromSpan).then_some(Provenance::FromSpan),
+            retrieved_at: (raw.requirements.retrieved_at == TimeFrom::FromSpan)
+                .then_some(Provenance::FromSpan),
             rank: (raw.requirements.rank == RankFrom::ListOrder).then_some(Provenance::ListOrder),
             source_id: (raw.requirements.source_id == IdFrom::Synthetic).then_some(Provenance::Synthetic),
         },

@@ -16,7 +16,8 @@ use super::text::{entries, has_password, insert, is_secret, parse, shown};
 pub(crate) const DEFAULTS: &str = include_str!("../../../../config.default.toml");
 
 /// Variables that everyone expects, and the keys that they stand for.
-const WELL_KNOWN: [(&str, [&str; 2]); 2] = [("DATABASE_URL", ["database", "url"]), ("AMQP_URL", ["queue", "url"])];
+const WELL_KNOWN: [(&str, [&str; 2]); 2] =
+    [("DATABASE_URL", ["database", "url"]), ("AMQP_URL", ["queue", "url"])];
 
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +48,7 @@ impl fmt::Display for Origin {
         match self {
             Self::Default => formatter.write_str("default"),
             Self::ProjectDefaults => formatter.write_str("project_defaults"),
-            Self::File { path, line } => write!(formatter, "{}:{line}", path.display()),
+            Self::File { path, line } => write!(formatter, "file {}:{line}", path.display()),
             Self::Environment(name) => write!(formatter, "environment {name}"),
         }
     }
@@ -82,8 +83,10 @@ impl Sources {
         file: Option<&Path>,
         environment: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Result<Self, ConfigError> {
-        let defaults = entries(DEFAULTS, |_| Origin::Default).map_err(|error| ConfigError::toml("config.default.toml", DEFAULTS, &error))?;
-        let known = Known::new().map_err(|error| ConfigError::toml("config.default.toml", DEFAULTS, &error))?;
+        let defaults = entries(DEFAULTS, |_| Origin::Default)
+            .map_err(|error| ConfigError::toml("config.default.toml", DEFAULTS, &error))?;
+        let known =
+            Known::new().map_err(|error| ConfigError::toml("config.default.toml", DEFAULTS, &error))?;
         let mut sources = Self {
             known,
             entries: defaults.clone(),
@@ -96,8 +99,8 @@ impl Sources {
             let text = std::fs::read_to_string(path)
                 .map_err(|source| ConfigError::File { path: path.to_owned(), source })?;
             let origin = |line| Origin::File { path: path.to_owned(), line };
-            let layer =
-                entries(&text, origin).map_err(|error| ConfigError::toml(&path.display().to_string(), &text, &error))?;
+            let layer = entries(&text, origin)
+                .map_err(|error| ConfigError::toml(&path.display().to_string(), &text, &error))?;
             for (key, entry) in layer {
                 sources.set_from_file(key, entry);
             }
@@ -163,7 +166,9 @@ impl Sources {
 
     fn set_from_file(&mut self, key: Key, entry: Entry) {
         if let Some(message) = self.refusal(&key, &entry) {
-            let value = (!is_secret(&key)).then(|| shown(&key, &entry.value));
+            // The value of a misspelt key may be a secret.
+            let is_known = self.known.example(&key).is_some();
+            let value = (is_known && !is_secret(&key)).then(|| shown(&key, &entry.value));
             self.problems.push(Problem { key: key.to_string(), value, origin: Some(entry.origin), message });
             return;
         }
@@ -200,7 +205,8 @@ impl Sources {
         let well_known = WELL_KNOWN.iter().find(|(known, _)| *known == name).map(|(_, key)| Key::new(key));
         let Some(key) = well_known.or_else(|| self.key_of_variable(name)) else { return };
         let origin = Origin::Environment(name.to_owned());
-        let Some(example) = self.known.example(&key) else {
+        let is_named = key.of_all_projects().is_none() || self.projects.contains(&key.0[1]);
+        let Some(example) = self.known.example(&key).filter(|_| is_named) else {
             let message = self.known.unknown_variable(name);
             self.problems.push(Problem { key: name.to_owned(), value: None, origin: None, message });
             return;

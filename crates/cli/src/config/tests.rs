@@ -71,7 +71,10 @@ fn every_documented_key_is_read_and_every_key_that_is_read_is_documented() {
     read.extend(below(&["project_defaults"], project));
     read.extend(below(&["project_defaults", "requirements"], fields::<raw::Requirements>()));
     for kind in trace::Kind::ALL {
-        let policy = fields::<raw::Policy>().into_iter().filter(|field| field != "format" && field != "content").collect();
+        let policy = fields::<raw::Policy>()
+            .into_iter()
+            .filter(|field| field != "format" && field != "content")
+            .collect();
         read.extend(below(&["audits", kind.as_str()], policy));
         read.extend(below(&["audits", kind.as_str(), "format"], fields::<raw::Budget>()));
         read.extend(below(&["audits", kind.as_str(), "content"], fields::<raw::Budget>()));
@@ -105,7 +108,9 @@ fn another(key: &Key, default: &Value) -> String {
         // Times may only shrink, or grow, without contradicting a neighbour.
         "judge.total_timeout_s" | "database.statement_timeout_s" => "110".into(),
         "judge.max_reply_bytes" => "2048".into(),
-        name if name.ends_with(".remedy") => if default.as_str() == Some("same_prompt") { "strengthen" } else { "same_prompt" }.into(),
+        name if name.ends_with(".remedy") => {
+            if default.as_str() == Some("same_prompt") { "strengthen" } else { "same_prompt" }.into()
+        }
         name if name.ends_with("_file") => String::new(),
         _ => match default {
             Value::String(_) => "another".into(),
@@ -119,17 +124,24 @@ fn another(key: &Key, default: &Value) -> String {
 
 #[test]
 fn every_documented_variable_works() {
-    let mut needed = vec![("GROUNDCREW_JUDGE__BASE_URL", "http://127.0.0.1:9/v1"), ("GROUNDCREW_JUDGE__MODEL", "m")];
+    let mut needed =
+        vec![("GROUNDCREW_JUDGE__BASE_URL", "http://127.0.0.1:9/v1"), ("GROUNDCREW_JUDGE__MODEL", "m")];
     needed.push(("GROUNDCREW_JUDGE__PRICE_INPUT_PER_MILLION", "1"));
     needed.push(("GROUNDCREW_JUDGE__PRICE_OUTPUT_PER_MILLION", "1"));
     for key in Known::new().unwrap().keys() {
         let variable = key.variable();
         let value = another(key, Known::new().unwrap().example(key).unwrap());
-        let mut variables: Vec<(&str, &str)> = needed.iter().copied().filter(|(name, _)| *name != variable).collect();
+        let mut variables: Vec<(&str, &str)> =
+            needed.iter().copied().filter(|(name, _)| *name != variable).collect();
         variables.push((&variable, &value));
-        let config = load(Some(file("").path()), environment(&variables)).unwrap_or_else(|error| panic!("{variable}={value}: {error}"));
+        let config = load(Some(file("").path()), environment(&variables))
+            .unwrap_or_else(|error| panic!("{variable}={value}: {error}"));
         if !value.is_empty() {
-            assert_eq!(value_of(&config, &key.to_string()).1, Origin::Environment(variable.clone()), "{variable}");
+            assert_eq!(
+                value_of(&config, &key.to_string()).1,
+                Origin::Environment(variable.clone()),
+                "{variable}"
+            );
         }
     }
 }
@@ -137,16 +149,25 @@ fn every_documented_variable_works() {
 #[test]
 fn the_environment_wins_over_the_file_and_the_file_over_the_default() {
     let text = "[worker]\nquick_tries = 4\nmax_age_h = 30\n";
-    let config = load_text(text, &[("GROUNDCREW_WORKER__QUICK_TRIES", "5"), ("GROUNDCREW_WORKER__MAX_AGE_H", "")]).unwrap();
+    let config =
+        load_text(text, &[("GROUNDCREW_WORKER__QUICK_TRIES", "5"), ("GROUNDCREW_WORKER__MAX_AGE_H", "")])
+            .unwrap();
     assert_eq!(config.settings.runner.quick_tries, 5);
-    assert_eq!(value_of(&config, "worker.quick_tries").1, Origin::Environment("GROUNDCREW_WORKER__QUICK_TRIES".into()));
+    assert_eq!(
+        value_of(&config, "worker.quick_tries").1,
+        Origin::Environment("GROUNDCREW_WORKER__QUICK_TRIES".into())
+    );
     assert!(matches!(value_of(&config, "worker.max_age_h").1, Origin::File { line: 3, .. }));
     assert_eq!(value_of(&config, "worker.max_unit_chars").1, Origin::Default);
 }
 
 #[test]
 fn our_own_name_of_a_url_wins_over_the_well_known_one() {
-    let both = [("DATABASE_URL", "postgres://a/x"), ("GROUNDCREW_DATABASE__URL", "postgres://b/x"), ("AMQP_URL", "amqp://b")];
+    let both = [
+        ("DATABASE_URL", "postgres://a/x"),
+        ("GROUNDCREW_DATABASE__URL", "postgres://b/x"),
+        ("AMQP_URL", "amqp://b"),
+    ];
     let config = load(Some(file("").path()), environment(&both)).unwrap();
     assert_eq!(config.settings.database.url.unwrap().expose(), "postgres://b/x");
     assert_eq!(config.settings.queue.settings.unwrap().broker(), "b:5672/");
@@ -166,7 +187,10 @@ fn a_project_inherits_what_it_does_not_say() {
 #[test]
 fn secrets_come_from_the_environment_or_from_files_and_are_shown_nowhere() {
     let key = file("  s3cret-key\n");
-    let text = format!("[judge]\nbase_url = \"http://127.0.0.1:9/v1\"\nmodel = \"m\"\napi_key_file = {:?}\n", key.path());
+    let text = format!(
+        "[judge]\nbase_url = \"http://127.0.0.1:9/v1\"\nmodel = \"m\"\napi_key_file = {:?}\n",
+        key.path()
+    );
     let config = load_text(&text, &[("DATABASE_URL", "postgres://u:s3cret@h/d")]).unwrap();
     let profile = config.settings.judge.as_ref().unwrap().profile.settings();
     assert_eq!(profile.api_key.as_ref().unwrap().expose(), "s3cret-key");
@@ -177,7 +201,8 @@ fn secrets_come_from_the_environment_or_from_files_and_are_shown_nowhere() {
 #[test]
 fn the_practice_judge_is_known_by_its_model() {
     let judge = |model: &str| {
-        let variables = [("GROUNDCREW_JUDGE__BASE_URL", "http://127.0.0.1:9/v1"), ("GROUNDCREW_JUDGE__MODEL", model)];
+        let variables =
+            [("GROUNDCREW_JUDGE__BASE_URL", "http://127.0.0.1:9/v1"), ("GROUNDCREW_JUDGE__MODEL", model)];
         load(Some(file("").path()), environment(&variables)).unwrap().settings.judge.unwrap().profile
     };
     assert!(judge("practice").is_practice() && judge(practice::MODEL).is_practice());
@@ -186,14 +211,22 @@ fn the_practice_judge_is_known_by_its_model() {
 
 #[test]
 fn a_variable_that_is_a_key_but_for_an_underscore_is_warned_about() {
-    let config = load(Some(file("").path()), environment(&[("GROUNDCREW_JUDGE_MODEL", "m"), ("GROUNDCREW_TEST_DEV", "x")]));
-    assert_eq!(config.unwrap().warnings, ["GROUNDCREW_JUDGE_MODEL is not read; did you mean GROUNDCREW_JUDGE__MODEL?"]);
+    let config = load(
+        Some(file("").path()),
+        environment(&[("GROUNDCREW_JUDGE_MODEL", "m"), ("GROUNDCREW_TEST_DEV", "x")]),
+    );
+    assert_eq!(
+        config.unwrap().warnings,
+        ["GROUNDCREW_JUDGE_MODEL is not read; did you mean GROUNDCREW_JUDGE__MODEL?"]
+    );
 }
 
 #[test]
 fn everything_that_is_wrong_is_said_at_once() {
     let text = "[queue]\nheartbeat_s = 0\nretry_tiers_s = [1, \"x\"]\n[jugde]\nmodel = \"m\"\n";
-    let Err(ConfigError::Keys(problems)) = load_text(text, &[("GROUNDCREW_LOG__LEVEL", "loud")]) else { panic!() };
+    let Err(ConfigError::Keys(problems)) = load_text(text, &[("GROUNDCREW_LOG__LEVEL", "loud")]) else {
+        panic!()
+    };
     let keys: Vec<&str> = problems.iter().map(|problem| problem.key.as_str()).collect();
     assert_eq!(keys, ["jugde.model", "log.level", "queue.heartbeat_s", "queue.retry_tiers_s"]);
 }

@@ -12,7 +12,10 @@ use super::sources::{Entry, Origin};
 const SECRETS: [[&str; 2]; 3] = [["judge", "api_key"], ["database", "url"], ["queue", "url"]];
 
 /// All keys of a TOML text with their values and lines. Lists, and tables that are values themselves, stay whole.
-pub(crate) fn entries(text: &str, origin: impl Fn(usize) -> Origin) -> Result<BTreeMap<Key, Entry>, toml::de::Error> {
+pub(crate) fn entries(
+    text: &str,
+    origin: impl Fn(usize) -> Origin,
+) -> Result<BTreeMap<Key, Entry>, toml::de::Error> {
     let document = DeTable::parse(text)?;
     let values: Table = toml::from_str(text)?;
     let mut found = BTreeMap::new();
@@ -58,7 +61,11 @@ pub(crate) fn parse(text: &str, example: &Value) -> Value {
         Value::Array(items) => {
             let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
             let is_text = items.first().is_none_or(Value::is_str);
-            Value::Array(words.map(|word| if is_text { Value::String(word.to_owned()) } else { literal(word) }).collect())
+            Value::Array(
+                words
+                    .map(|word| if is_text { Value::String(word.to_owned()) } else { literal(word) })
+                    .collect(),
+            )
         }
         Value::Table(_) => serde_json::from_str::<Table>(text).map_or_else(|_| literal(text), Value::Table),
         _ => literal(text),
@@ -68,12 +75,16 @@ pub(crate) fn parse(text: &str, example: &Value) -> Value {
 /// A number, a boolean, a list or a table in TOML's spelling, else the text itself.
 fn literal(text: &str) -> Value {
     let read = toml::from_str::<Table>(&format!("value = {}", text.trim()));
-    read.ok().filter(|table| table.len() == 1).and_then(|mut table| table.remove("value")).unwrap_or_else(|| text.into())
+    read.ok()
+        .filter(|table| table.len() == 1)
+        .and_then(|mut table| table.remove("value"))
+        .unwrap_or_else(|| text.into())
 }
 
 /// Whether a URL holds a password.
 pub(crate) fn has_password(url: &str) -> bool {
-    let authority = url.split_once("://").map_or(url, |(_, rest)| rest).split(['/', '?']).next().unwrap_or_default();
+    let authority =
+        url.split_once("://").map_or(url, |(_, rest)| rest).split(['/', '?']).next().unwrap_or_default();
     authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':')) || url.contains("password=")
 }
 
@@ -85,9 +96,15 @@ pub(crate) fn is_secret(key: &Key) -> bool {
 pub(crate) fn shown(key: &Key, value: &Value) -> String {
     match value {
         Value::String(text) if text.is_empty() => "\"\"".into(),
+        Value::String(text) if has_password(text) || is_misplaced(key, text) => "(hidden)".into(),
         _ if is_secret(key) => "(hidden)".into(),
         value => render(value),
     }
+}
+
+/// Whether the secret itself seems to stand where its file should be named.
+fn is_misplaced(key: &Key, text: &str) -> bool {
+    key.0.last().is_some_and(|name| name.ends_with("_file")) && !text.contains(['/', '\\', '.'])
 }
 
 /// A value in TOML's spelling.
@@ -97,7 +114,8 @@ fn render(value: &Value) -> String {
         Value::Array(items) => format!("[{}]", items.iter().map(render).collect::<Vec<_>>().join(", ")),
         Value::Table(table) if table.is_empty() => "{}".into(),
         Value::Table(table) => {
-            let members: Vec<String> = table.iter().map(|(key, value)| format!("{key} = {}", render(value))).collect();
+            let members: Vec<String> =
+                table.iter().map(|(key, value)| format!("{key} = {}", render(value))).collect();
             format!("{{ {} }}", members.join(", "))
         }
         Value::Integer(number) => number.to_string(),

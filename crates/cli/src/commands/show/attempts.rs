@@ -9,7 +9,13 @@ use crate::output::Output;
 use crate::terminal;
 
 /// Prints the attempts of one audit; `number` goes on over all audits of the trace.
-pub(super) fn print(output: &mut Output, audit: &AuditView, number: &mut usize, with_replies: bool, columns: usize) {
+pub(super) fn print(
+    output: &mut Output,
+    audit: &AuditView,
+    number: &mut usize,
+    with_replies: bool,
+    columns: usize,
+) {
     if audit.attempts.is_empty() {
         return;
     }
@@ -31,7 +37,8 @@ fn row(number: usize, attempt: &AttemptView) -> [String; 8] {
     let tokens = match (attempt.prompt_tokens, attempt.completion_tokens) {
         (None, None) => "unknown".to_owned(),
         (prompt, completion) => {
-            let count = |tokens: Option<i64>| tokens.map_or_else(|| "?".to_owned(), |tokens| tokens.to_string());
+            let count =
+                |tokens: Option<i64>| tokens.map_or_else(|| "?".to_owned(), |tokens| tokens.to_string());
             format!("{} + {}", count(prompt), count(completion))
         }
     };
@@ -54,10 +61,23 @@ fn cost(attempt: &AttemptView) -> String {
     format!("{}.{:06} {currency}", micros / 1_000_000, micros.unsigned_abs() % 1_000_000)
 }
 
-fn print_attempt(output: &mut Output, number: usize, attempt: &AttemptView, with_reply: bool, columns: usize) {
+fn print_attempt(
+    output: &mut Output,
+    number: usize,
+    attempt: &AttemptView,
+    with_reply: bool,
+    columns: usize,
+) {
     let mut details = Vec::new();
-    details.extend(attempt.http_status.filter(|status| *status != 200).map(|status| format!("HTTP {status}")));
-    details.extend(attempt.finish_reason.as_ref().filter(|reason| *reason != "stop").map(|reason| format!("finish reason {reason}")));
+    details
+        .extend(attempt.http_status.filter(|status| *status != 200).map(|status| format!("HTTP {status}")));
+    details.extend(
+        attempt
+            .finish_reason
+            .as_ref()
+            .filter(|reason| *reason != "stop")
+            .map(|reason| format!("finish reason {reason}")),
+    );
     for problem in attempt.problems.as_array().into_iter().flatten() {
         let text = |key: &str| problem.get(key).and_then(Value::as_str).unwrap_or_default();
         details.push(format!("{} at {}: {}", text("code"), text("path"), text("message")));

@@ -11,7 +11,13 @@ use crate::terminal;
 /// How much of a chunk is shown before and after a quote, in characters.
 const AROUND: usize = 60;
 
-pub(super) fn print(output: &mut Output, audit: &AuditView, view: &TraceView, payload: Option<&Trace>, columns: usize) {
+pub(super) fn print(
+    output: &mut Output,
+    audit: &AuditView,
+    view: &TraceView,
+    payload: Option<&Trace>,
+    columns: usize,
+) {
     for claim in &audit.claims {
         print_claim(output, claim, view, payload, columns);
     }
@@ -19,15 +25,24 @@ pub(super) fn print(output: &mut Output, audit: &AuditView, view: &TraceView, pa
         output.line("");
         output.line(format!("  omission {}", omission.index));
         let left = format!("{}\nwhy it matters: {}", omission.missing_fact, omission.impact);
-        let chunk = usize::try_from(omission.chunk).ok().and_then(|chunk| payload?.chunks().get(chunk)?.text.as_deref());
+        let chunk = usize::try_from(omission.chunk)
+            .ok()
+            .and_then(|chunk| payload?.chunks().get(chunk)?.text.as_deref());
         let span = (omission.chunk_start, omission.chunk_end);
-        let right = format!("{}:\n{}", omission.source_id, in_context(chunk, span, &omission.available_evidence));
+        let right =
+            format!("{}:\n{}", omission.source_id, in_context(chunk, span, &omission.available_evidence));
         beside(output, &left, &right, columns);
     }
     print_doubts(output, audit, columns);
 }
 
-fn print_claim(output: &mut Output, claim: &ClaimView, view: &TraceView, payload: Option<&Trace>, columns: usize) {
+fn print_claim(
+    output: &mut Output,
+    claim: &ClaimView,
+    view: &TraceView,
+    payload: Option<&Trace>,
+    columns: usize,
+) {
     output.line("");
     let mut words = vec![claim.verdict.clone()];
     words.extend(claim.severity.clone());
@@ -71,7 +86,12 @@ fn evidence(claim: &ClaimView, payload: Option<&Trace>) -> String {
             let chunk = payload.and_then(|trace| trace.chunks().get(quote.chunk)?.text.as_deref());
             let scalars = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
             let span = (scalars(quote.span.start), scalars(quote.span.end));
-            format!("{} {role} ({}):\n{}", quote.source_id, quote.grade.as_str(), in_context(chunk, span, &quote.quote))
+            format!(
+                "{} {role} ({}):\n{}",
+                quote.source_id,
+                quote.grade.as_str(),
+                in_context(chunk, span, &quote.quote)
+            )
         })
         .collect();
     passages.join("\n")
@@ -112,7 +132,8 @@ fn print_doubts(output: &mut Output, audit: &AuditView, columns: usize) {
     for discrepancy in audit.discrepancies.as_array().into_iter().flatten() {
         let number = |key: &str| discrepancy.get(key).map(ToString::to_string).unwrap_or_default();
         let path = text(discrepancy, "path");
-        let words = format!("{path}: the judge says {}, the claims add up to {}", number("judge"), number("ours"));
+        let words =
+            format!("{path}: the judge says {}, the claims add up to {}", number("judge"), number("ours"));
         paragraph(output, "  discrepancy at ", &words, columns);
     }
 }

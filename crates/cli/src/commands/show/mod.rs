@@ -17,7 +17,8 @@ use super::review::reasons;
 /// Finds a trace and shows it.
 pub(crate) async fn run(args: &Show, settings: &Settings) -> Outcome {
     let store = services::store(settings).await?;
-    let found = store.trace_show(&args.id, args.project.as_deref(), Bodies::With).await.map_err(services::database);
+    let found =
+        store.trace_show(&args.id, args.project.as_deref(), Bodies::With).await.map_err(services::database);
     store.close().await;
     let mut traces = found?;
     for trace in &mut traces {
@@ -76,14 +77,23 @@ fn without_bodies(trace: &mut TraceView) {
 
 /// Every attempt at the trace, in the order of the list that people see, counted from 1.
 fn numbered(traces: &[TraceView]) -> impl Iterator<Item = (usize, &AttemptView)> {
-    traces.iter().flat_map(|trace| &trace.audits).flat_map(|audit| &audit.attempts).enumerate().map(|(at, attempt)| (at + 1, attempt))
+    traces
+        .iter()
+        .flat_map(|trace| &trace.audits)
+        .flat_map(|audit| &audit.attempts)
+        .enumerate()
+        .map(|(at, attempt)| (at + 1, attempt))
 }
 
 fn show_request(output: &mut Output, traces: &[TraceView], wanted: usize) -> Outcome {
     let count = numbered(traces).count();
-    let found = numbered(traces).find(|(number, _)| *number == wanted).and_then(|(_, attempt)| attempt.request.as_deref());
+    let found = numbered(traces)
+        .find(|(number, _)| *number == wanted)
+        .and_then(|(_, attempt)| attempt.request.as_deref());
     let Some(request) = found else {
-        return Err(Failure::failed(format!("there is no request {wanted}: this trace has {count} attempts")));
+        return Err(Failure::failed(format!(
+            "there is no request {wanted}: this trace has {count} attempts"
+        )));
     };
     // A body is one long line; indented, the prompt in it can at least be found.
     match serde_json::from_slice::<serde_json::Value>(request) {
@@ -96,7 +106,11 @@ fn show_request(output: &mut Output, traces: &[TraceView], wanted: usize) -> Out
 fn print(output: &mut Output, view: &TraceView, with_replies: bool) {
     let columns = output::columns();
     let payload = view.payload.as_deref().and_then(|payload| trace::decode(payload).ok());
-    output.line(format!("trace {} of project {}", terminal::line(&view.trace_id), terminal::line(&view.project)));
+    output.line(format!(
+        "trace {} of project {}",
+        terminal::line(&view.trace_id),
+        terminal::line(&view.project)
+    ));
     paragraph(output, "  ", &facts(view), columns);
     for (name, text) in [("question", &view.query), ("answer", &view.answer)] {
         match text {
@@ -139,17 +153,23 @@ fn facts(view: &TraceView) -> String {
             None => "undecided",
         };
         let score = view.human_score.map(|score| format!(", score {score}")).unwrap_or_default();
-        facts.push(format!("label of {}: {word}{score}", view.human_labeler.as_deref().unwrap_or("a person")));
+        facts
+            .push(format!("label of {}: {word}{score}", view.human_labeler.as_deref().unwrap_or("a person")));
     }
     facts.join(", ")
 }
 
 fn print_audit(output: &mut Output, audit: &AuditView, columns: usize) {
-    let generation = if audit.generation > 0 { format!(", generation {}", audit.generation) } else { String::new() };
+    let generation =
+        if audit.generation > 0 { format!(", generation {}", audit.generation) } else { String::new() };
     output.line(format!("audit {} ({}{generation})", audit.id, audit.kind));
     output.line(format!("  {}", verdict(audit)));
     let practice = if audit.practice { "; the practice judge has no model and proves nothing" } else { "" };
-    output.line(format!("  judge {}, prompt {}{practice}", terminal::line(&audit.judge), audit.prompt_version));
+    output.line(format!(
+        "  judge {}, prompt {}{practice}",
+        terminal::line(&audit.judge),
+        audit.prompt_version
+    ));
     let why = reasons(&audit.reasons);
     if !why.is_empty() {
         paragraph(output, "  why: ", &why, columns);

@@ -34,7 +34,8 @@ impl Expected {
         for line in lines(bytes) {
             match trace::decode(line.bytes) {
                 Ok(trace) => {
-                    let kinds = if trace.audits.is_empty() { default_kinds(&trace.project) } else { trace.audits };
+                    let kinds =
+                        if trace.audits.is_empty() { default_kinds(&trace.project) } else { trace.audits };
                     let name = Name { project: trace.project, trace_id: trace.trace_id };
                     let kinds = kinds.iter().map(|kind| kind.as_str().to_owned());
                     expected.waiting.entry(name.clone()).or_default().extend(kinds);
@@ -134,4 +135,73 @@ fn dead_letter_id(body: &[u8]) -> Uuid {
         received_at: chrono::DateTime::UNIX_EPOCH,
     };
     letter.id()
+}
+
+#[cfg(test)]
+mod tests {
+    use trace::Kind;
+
+    use super::*;
+
+    fn line(trace_id: &str, audits: &str) -> String {
+        format!(
+            r#"{{"schema":"groundcrew.trace/v1","project":"p","trace_id":"{trace_id}","audits":{audits}}}"#
+        )
+    }
+
+    fn letter(id: Uuid, source: DeadSource, trace_id: Option<&str>) -> DeadLetterView {
+        DeadLetterView {
+            id,
+            first_seen_at: chrono::DateTime::UNIX_EPOCH,
+            last_seen_at: chrono::DateTime::UNIX_EPOCH,
+            seen: 1,
+            source,
+            reason: String::new(),
+            problems: serde_json::Value::Null,
+            body: None,
+            body_bytes: 0,
+            headers: serde_json::Value::Null,
+            lane: None,
+            project: trace_id.map(|_| "p".to_owned()),
+            trace_id: trace_id.map(str::to_owned),
+            kinds: Vec::new(),
+            status: store::DeadStatus::Open,
+            note: None,
+            replays: 0,
+            settled_at: None,
+        }
+    }
+
+    #[test]
+    fn a_file_is_complete_when_each_line_has_a_result_or_a_dead_letter() {
+        let file =
+            [line("a", "[]"), line("b", r#"["faithfulness","gate"]"#), "nonsense".into(), line("c", "null")]
+                .join("\n");
+        let mut expected = Expected::read(file.as_bytes(), |_| vec![Kind::Faithfulness]);
+        assert_eq!(expected.names().count(), 3);
+        assert_eq!(expected.missing_lines().collect::<Vec<_>>(), [3]);
+
+        expected.ended("p", "a", "faithfulness");
+        expected.ended("p", "b", "faithfulness");
+        assert_eq!(
+            expected.waiting().map(|(name, _)| name.trace_id.as_str()).collect::<Vec<_>>(),
+            ["b", "c"]
+        );
+        // A kind that cannot be run has no result; the dead letter says so.
+        expected.buried(&letter(Uuid::nil(), DeadSource::UnsupportedKind, Some("b")));
+        expected.buried(&letter(Uuid::nil(), DeadSource::Oversized, Some("c")));
+        assert!(!expected.is_complete());
+        expected.buried(&letter(dead_letter_id(b"nonsense"), DeadSource::Undecodable, None));
+        assert!(expected.is_complete());
+    }
+
+    #[test]
+    fn what_others_published_does_not_count() {
+        let mut expected = Expected::read(line("a", "[]").as_bytes(), |_| vec![Kind::Faithfulness]);
+        expected.ended("another", "a", "faithfulness");
+        expected.ended("p", "b", "faithfulness");
+        assert!(!expected.is_complete());
+        assert!(!expected.holds_dead(&letter(Uuid::nil(), DeadSource::Oversized, Some("z"))));
+        assert!(expected.holds_dead(&letter(Uuid::nil(), DeadSource::Oversized, Some("a"))));
+    }
 }

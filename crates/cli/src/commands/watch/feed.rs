@@ -87,11 +87,20 @@ impl Item {
                 let name = match (&letter.project, &letter.trace_id) {
                     (None, None) => "(unnamed)".to_owned(),
                     (project, trace_id) => {
-                        format!("{}/{}", project.as_deref().unwrap_or("?"), trace_id.as_deref().unwrap_or("?"))
+                        format!(
+                            "{}/{}",
+                            project.as_deref().unwrap_or("?"),
+                            trace_id.as_deref().unwrap_or("?")
+                        )
                     }
                 };
                 let name = terminal::pad(&terminal::line(&name), NAME);
-                format!("{:<17} {name} {}: {}", "dead letter", letter.source, terminal::line(&dead_reason(letter)))
+                format!(
+                    "{:<17} {name} {}: {}",
+                    "dead letter",
+                    letter.source,
+                    terminal::line(&dead_reason(letter))
+                )
             }
         }
     }
@@ -184,7 +193,9 @@ impl Feed {
             if let Some(last) = page.last() {
                 after = (last.ended_at, last.id);
             }
-            items.extend(page.into_iter().map(|line| Item::Audit { reason: counts(&line), line: Box::new(line) }));
+            items.extend(
+                page.into_iter().map(|line| Item::Audit { reason: counts(&line), line: Box::new(line) }),
+            );
             if is_last {
                 return Ok(items);
             }
@@ -198,7 +209,8 @@ async fn explain(store: &Store, item: &mut Item) -> Result<(), Failure> {
     if matches!(line.disposition.as_str(), "passed" | "flagged" | "no_claims") {
         return Ok(());
     }
-    let traces = store.trace_show(&line.id.to_string(), None, Bodies::Without).await.map_err(services::database)?;
+    let traces =
+        store.trace_show(&line.id.to_string(), None, Bodies::Without).await.map_err(services::database)?;
     let found = traces.iter().flat_map(|trace| &trace.audits).find(|audit| audit.id == line.id);
     if let Some(audit) = found {
         *why = reason(audit, line);

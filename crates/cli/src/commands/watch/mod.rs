@@ -34,7 +34,9 @@ pub(crate) async fn run(args: &Watch, settings: &Settings) -> Outcome {
     let stop = signals::stop_token(Insist::Quietly).map_err(Failure::failed)?;
     let expected = match &args.traces {
         None => None,
-        Some(file) => Some(Expected::read(&read(file)?, |project| settings.worker.project(project).audits.clone())),
+        Some(file) => {
+            Some(Expected::read(&read(file)?, |project| settings.worker.project(project).audits.clone()))
+        }
     };
     let store = services::store(settings).await?;
     let mut watch = Watching { expected, tally: Tally::default(), output: Output::new(), json: args.json };
@@ -110,7 +112,9 @@ impl Watching {
 
     async fn conclude(&mut self, store: &Store, settings: &Settings) -> Outcome {
         let unfinished = match &self.expected {
-            Some(expected) if !expected.is_complete() => summary::unfinished(store, settings, expected).await?,
+            Some(expected) if !expected.is_complete() => {
+                summary::unfinished(store, settings, expected).await?
+            }
             _ => Vec::new(),
         };
         if self.json {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use queue::{Connection, Purpose, topology};
+use queue::{Connection, Lane, Purpose, topology};
 use serde_json::{Value, json};
 use store::{Bodies, Store};
 
@@ -62,7 +62,10 @@ impl Tally {
         let audits: usize = self.dispositions.values().sum();
         lines.push(format!("{}: {}", many(audits, "audit"), counts(&self.dispositions)));
         let dead_letters = many(self.dead_letters, "dead letter");
-        lines.push(format!("{} for people, {} of them urgent; {dead_letters}", self.review_items, self.urgent));
+        lines.push(format!(
+            "{} for people, {} of them urgent; {dead_letters}",
+            self.review_items, self.urgent
+        ));
         if self.practice {
             lines.push("the practice judge has no model: its verdicts prove nothing".into());
         }
@@ -111,22 +114,40 @@ fn counts(dispositions: &BTreeMap<String, usize>) -> String {
 }
 
 /// Says of every trace without a result where it may be.
-pub(super) async fn unfinished(store: &Store, settings: &Settings, expected: &Expected) -> Result<Vec<String>, Failure> {
+pub(super) async fn unfinished(
+    store: &Store,
+    settings: &Settings,
+    expected: &Expected,
+) -> Result<Vec<String>, Failure> {
     let mut lines = Vec::new();
     let waiting: Vec<_> = expected.waiting().collect();
     for (name, kinds) in waiting.iter().take(MOST_NAMES) {
-        lines.push(format!("{}/{}: {}", name.project, name.trace_id, whereabouts(store, name, kinds.iter()).await?));
+        lines.push(format!(
+            "{}/{}: {}",
+            name.project,
+            name.trace_id,
+            whereabouts(store, name, kinds.iter()).await?
+        ));
     }
     if waiting.len() > MOST_NAMES {
         lines.push(format!("and {} more traces", waiting.len() - MOST_NAMES));
     }
-    lines.extend(expected.missing_lines().map(|line| format!("line {line}, which is no trace: not a dead letter yet")));
+    lines.extend(
+        expected.missing_lines().map(|line| format!("line {line}, which is no trace: not a dead letter yet")),
+    );
     lines.extend(queued(settings).await);
     Ok(lines)
 }
 
-async fn whereabouts(store: &Store, name: &Name, kinds: impl Iterator<Item = &String>) -> Result<String, Failure> {
-    let traces = store.trace_show(&name.trace_id, Some(&name.project), Bodies::Without).await.map_err(services::database)?;
+async fn whereabouts(
+    store: &Store,
+    name: &Name,
+    kinds: impl Iterator<Item = &String>,
+) -> Result<String, Failure> {
+    let traces = store
+        .trace_show(&name.trace_id, Some(&name.project), Bodies::Without)
+        .await
+        .map_err(services::database)?;
     let audits: Vec<_> = traces.iter().flat_map(|trace| &trace.audits).collect();
     let words: Vec<String> = kinds
         .map(|kind| match audits.iter().rfind(|audit| audit.kind == *kind && audit.disposition.is_none()) {
@@ -145,9 +166,11 @@ async fn queued(settings: &Settings) -> Option<String> {
     let connection = Connection::open(settings.queue.settings.as_ref()?, Purpose::Consume).await.ok()?;
     let depths = topology::depths(&connection).await.ok()?;
     connection.close().await;
-    let count = |is_tier: bool| -> u32 {
-        let of_kind = depths.iter().filter(|depth| depth.queue.starts_with(queue::exchange::RETRY_PREFIX) == is_tier);
-        of_kind.filter_map(|depth| depth.counts).map(|counts| counts.ready).sum()
+    let count = |is_meant: fn(&str) -> bool| -> u32 {
+        let meant = depths.iter().filter(|depth| is_meant(&depth.queue));
+        meant.filter_map(|depth| depth.counts).map(|counts| counts.ready).sum()
     };
-    Some(format!("in the queues: {} messages wait, {} are parked in a delay", count(false), count(true)))
+    let waiting = count(|queue| Lane::of_queue(queue).is_some());
+    let parked = count(|queue| queue.starts_with(queue::exchange::RETRY_PREFIX));
+    Some(format!("in the queues: {waiting} wait for a worker, {parked} are parked in a delay"))
 }
