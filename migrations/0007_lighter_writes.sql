@@ -1,9 +1,9 @@
--- Measured on 30,000 endings: an eighth of the server's time went into compressing replies, and
--- another eighth into an index and a foreign key that nobody asks.
+-- Measured on 30,000 endings: a seventh of the server's time went into compressing replies. Without
+-- that, and without two indexes and a foreign key that nothing needs, an ending costs a fifth less.
 
 set local lock_timeout = '5s';
 
--- LZ4 takes a tenth of the time of the server's own method and nearly as little room. A server that
+-- LZ4 takes a fraction of the time of the server's own method and nearly as little room. A server that
 -- was built without it keeps its own.
 do $$
 begin

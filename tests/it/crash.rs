@@ -54,12 +54,28 @@ async fn judge_asked(system: &System, times: u64) {
     wait_for(&what, PATIENCE, async || (system.judge.calls(ID).received >= times).then_some(())).await;
 }
 
-/// Starts a second worker, waits for the end, and lets the checker look at everything.
+/// Lets workers do all that is to be done. Each is stopped again: what it has not acked is back in its queue then, so
+/// that empty queues prove that all was acked.
+async fn finish_everything(system: &System) {
+    wait_until_equal("queues that stay empty", PATIENCE * 2, Vec::<String>::new(), async || {
+        // The broker has to know first that the one before is gone.
+        system.consumers(0).await;
+        let mut worker = system.worker_process();
+        system.consumers(1).await;
+        system.taken(Lane::Normal).await;
+        system.outbox_empty().await;
+        worker.terminate();
+        assert_eq!(worker.ended(PATIENCE).await.code(), Some(0), "{}", worker.log());
+        system.consumers(0).await;
+        system.waiting().await
+    })
+    .await;
+}
+
+/// Lets the next worker go on, and the checker look at everything.
 async fn goes_on(system: &System, disposition: &str, most_calls: u64) -> Value {
-    let mut worker = system.worker_process();
+    finish_everything(system).await;
     let audit = system.ended(ID).await;
-    system.drained(Lane::Normal).await;
-    system.outbox_empty().await;
     assert_eq!(audit["disposition"], disposition, "{audit}");
     assert_eq!(audit["duplicates"], json!(0), "a redelivery is no duplicate of the producer");
     assert!(system.judge.calls(ID).received <= most_calls, "{:?}", system.judge.calls(ID));
@@ -79,8 +95,6 @@ async fn goes_on(system: &System, disposition: &str, most_calls: u64) -> Value {
         ids.dedup();
         assert_eq!(ids.len(), 1, "{key}: {ids:?}");
     }
-    worker.terminate();
-    assert_eq!(worker.ended(PATIENCE).await.code(), Some(0));
     audit
 }
 
@@ -215,8 +229,9 @@ async fn a_commit_whose_answer_was_lost_is_repeated_and_counts_once() {
     system.to_database.cut();
     system.to_database.heal();
 
-    system.drained(Lane::Normal).await;
     system.outbox_empty().await;
+    worker.stop(PATIENCE).await;
+    assert_eq!(system.waiting().await, Vec::<String>::new(), "it was acked");
     let audit = system.ended(ID).await;
     assert_eq!(audit["ended_at"], committed["ended_at"]);
     assert_eq!(audit["duplicates"], json!(0), "the worker's own second try is no duplicate of the producer");
@@ -226,7 +241,6 @@ async fn a_commit_whose_answer_was_lost_is_repeated_and_counts_once() {
     checker.confirm(ID);
     let findings = checker.check(&system, 0, 0).await;
     assert_eq!(findings.violations(), Vec::<String>::new(), "\n{findings}");
-    worker.stop(PATIENCE).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -277,9 +291,7 @@ async fn killed_after_publishing_and_before_the_confirm() {
     system.to_broker.cut();
     system.to_broker.heal();
 
-    let mut worker = system.worker_process();
-    system.outbox_empty().await;
-    system.drained(Lane::Normal).await;
+    finish_everything(&system).await;
     assert!(published().await >= 2, "it was published again");
     let announced = system.announced().await;
     let of_trace = |key: &str| -> Vec<_> {
@@ -300,8 +312,6 @@ async fn killed_after_publishing_and_before_the_confirm() {
     }
     let findings = checker.check(&system, 0, 0).await;
     assert_eq!(findings.violations(), Vec::<String>::new(), "\n{findings}");
-    worker.terminate();
-    assert_eq!(worker.ended(PATIENCE).await.code(), Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread")]

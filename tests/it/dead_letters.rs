@@ -17,7 +17,7 @@ async fn listening() -> System {
 #[tokio::test(flavor = "multi_thread")]
 async fn undecodable_messages_are_kept_byte_for_byte_and_their_neighbours_go_on() {
     let system = listening().await;
-    let _worker = system.worker().await;
+    let worker = system.worker().await;
     let old = trace("old").set("/schema", "groundcrew.trace/v0");
     let twice = Value::String(String::from_utf8(trace("twice").bytes()).unwrap());
     let double_key =
@@ -52,7 +52,8 @@ async fn undecodable_messages_are_kept_byte_for_byte_and_their_neighbours_go_on(
     for at in 0..poison.len() {
         assert_eq!(system.ended(&format!("good-{at}")).await["disposition"], "passed");
     }
-    system.drained(Lane::Normal).await;
+    worker.stop(PATIENCE).await;
+    assert_eq!(system.waiting().await, Vec::<String>::new(), "every message was acked");
     assert_eq!(system.judge.calls("good-0").received, 1, "a neighbour is not asked about again");
 }
 

@@ -1,7 +1,6 @@
 //! The same trace more than once.
 
 use practice::CannedReply;
-use queue::Lane;
 use serde_json::json;
 use testkit::material::{WRONG_FARE, all_grounded, trace, wrong_fare};
 use testkit::{PATIENCE, System, wait_until_equal};
@@ -97,7 +96,6 @@ async fn two_copies_in_two_workers_at_once_end_in_one_row() {
     wait_until_equal("a call from each worker", PATIENCE, 2, async || system.judge.calls("t").received).await;
 
     system.ended("t").await;
-    system.drained(Lane::Normal).await;
     wait_until_equal("the other copy counted", PATIENCE, json!(1), async || {
         system.ended("t").await["duplicates"].clone()
     })

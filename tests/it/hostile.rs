@@ -17,9 +17,16 @@ async fn verdict(system: &System, trace_id: &str) -> Value {
     json!([audit["disposition"], audit["decision"], audit["score"], audit["severity"], claims])
 }
 
-/// Verdicts about the first claims only: those that both traces share.
-fn shared(verdict: &Value, count: usize) -> Vec<Value> {
-    verdict[4].as_array().map(|claims| claims.iter().take(count).cloned().collect()).unwrap_or_default()
+/// Whether the first claims of `hostile` are those of `plain`, with the same verdicts. The last of them may go on, where
+/// what was added is no sentence of its own.
+fn begins_like(hostile: &Value, plain: &Value) -> bool {
+    let claims = |verdict: &Value| verdict[4].as_array().cloned().unwrap_or_default();
+    let starts = |claim: &Value, with: &Value| {
+        let text = |claim: &Value| claim[0].as_str().unwrap_or_default().to_owned();
+        text(claim).starts_with(&text(with)) && (1..4).all(|at| claim[at] == with[at])
+    };
+    let (hostile, plain) = (claims(hostile), claims(plain));
+    hostile.len() >= plain.len() && plain.iter().zip(&hostile).all(|(with, claim)| starts(claim, with))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -67,7 +74,7 @@ async fn an_answer_that_gives_orders_is_judged_like_any_other() {
     let plain = verdict(&system, "plain").await;
     for id in ["orders", "closes"] {
         let hostile = verdict(&system, id).await;
-        assert_eq!(shared(&hostile, 6), shared(&plain, 6), "the claims that both share: {id}");
+        assert!(begins_like(&hostile, &plain), "the claims that both share: {id}: {hostile} {plain}");
         assert_eq!((&hostile[0], &hostile[3]), (&plain[0], &plain[3]), "{id}");
     }
 }
@@ -138,6 +145,29 @@ async fn source_ids_with_quotes_and_line_breaks_are_cited_as_they_are() {
     assert_eq!(system.ended("odd-practice").await["disposition"], "passed");
     let claims = system.claims("odd-practice").await;
     assert!(claims.iter().any(|claim| claim["source_id"] == odd), "{claims:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trace_id_may_be_anything_that_can_be_written() {
+    let ids = [
+        "Größe/日本 🚢 %41%zz",
+        "'; drop table groundcrew.audits; --",
+        "line\nbreak\ttab\r\u{1b}[2J",
+        &"x".repeat(256),
+    ];
+    let system = System::builder()
+        .judged(|judge| judge.canned_default = Some(all_grounded().to_string()))
+        .start()
+        .await;
+    let _worker = system.worker().await;
+    for id in ids {
+        system.publish(&trace(id)).await;
+    }
+    for id in ids {
+        assert_eq!(system.ended(id).await["disposition"], "passed", "{id:?}");
+        assert_eq!(system.judge.calls(id).received, 1, "the judge was told of {id:?}");
+        system.announcement("audit.passed", id).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

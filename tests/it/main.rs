@@ -17,6 +17,7 @@ mod documents;
 mod duplicates;
 mod faults;
 mod hostile;
+mod outages;
 mod path;
 mod retries;
 mod shutdown;

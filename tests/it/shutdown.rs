@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use practice::{CannedReply, Fault};
 use queue::Lane;
+use serde_json::json;
 use testkit::material::{all_grounded, trace};
-use testkit::{PATIENCE, System, wait_for, wait_until_equal};
+use testkit::{Database, PATIENCE, System, wait_for, wait_until_equal};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_idle_worker_stops_at_once() {
@@ -82,6 +83,55 @@ async fn what_is_not_finished_by_the_deadline_goes_back_to_the_broker() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_runs_out_of_time_hands_back_and_ends_well() {
+    let hang = || CannedReply::fault(Fault::Hang);
+    let system = System::builder()
+        .replies("stuck", [hang(), hang(), CannedReply::content(all_grounded())])
+        .tuned(|tuning| {
+            tuning.judge_read_timeout = Duration::from_secs(1);
+            tuning.judge_total_timeout = Duration::from_secs(1);
+            tuning.drain_deadline = Duration::from_millis(1_600);
+        })
+        .start()
+        .await;
+    let mut worker = system.worker_process();
+    system.publish(&trace("stuck")).await;
+    wait_until_equal("the call", PATIENCE, 1, async || system.judge.calls("stuck").received).await;
+    let begun = Instant::now();
+    worker.terminate();
+    assert_eq!(worker.ended(PATIENCE).await.code(), Some(0), "{}", worker.log());
+    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}:\n{}", begun.elapsed(), worker.log());
+    system.consumers(0).await;
+    assert_eq!(system.waiting().await, [Lane::Normal.queue()], "it is back in its queue, and not parked");
+
+    let _next = system.worker_process();
+    assert_eq!(system.ended("stuck").await["disposition"], "passed");
+    let attempts = system.attempts("stuck").await;
+    let told: Vec<_> = attempts.iter().map(|attempt| (&attempt["class"], &attempt["number"])).collect();
+    // The first call ran into its time-out and is kept; the second was stopped by the worker itself.
+    assert_eq!(told, [(&json!("transport"), &json!(1)), (&json!("accepted"), &json!(2))]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_signal_ends_a_worker_at_once_and_loses_nothing() {
+    let system = System::builder()
+        .replies("stuck", [CannedReply::fault(Fault::Hang), CannedReply::content(all_grounded())])
+        .start()
+        .await;
+    let mut worker = system.worker_process();
+    system.publish(&trace("stuck")).await;
+    wait_until_equal("the call", PATIENCE, 1, async || system.judge.calls("stuck").received).await;
+    worker.terminate();
+    wait_for("a word about the stop", PATIENCE, async || worker.log().contains("stopping").then_some(()))
+        .await;
+    assert!(worker.is_running(), "it waits for the call");
+    worker.terminate();
+    assert_eq!(worker.ended(Duration::from_secs(5)).await.code(), Some(130), "{}", worker.log());
+    let _next = system.worker_process();
+    assert_eq!(system.ended("stuck").await["disposition"], "passed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_worker_waits_for_services_that_do_not_answer_yet() {
     let system = System::builder().replies("t", [CannedReply::content(all_grounded())]).start().await;
     system.to_broker.refuse();
@@ -126,41 +176,35 @@ async fn a_worker_that_is_asked_to_stop_while_it_waits_stops() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_goes_on_after_the_database_was_away() {
-    let system = System::builder()
-        .judged(|judge| judge.canned_default = Some(all_grounded().to_string()))
-        .start()
+async fn a_worker_waits_for_the_tables_too() {
+    let system = System::builder().replies("t", [CannedReply::content(all_grounded())]).start().await;
+    let empty = Database::create_empty().await;
+    let worker = system.program(&["worker"]).set("DATABASE_URL", empty.url(None));
+    let (code, log) = worker.run().await;
+    assert!(code.is_some_and(|code| code != 0), "{code:?}:\n{log}");
+    assert!(log.contains("groundcrew migrate"), "it says what is missing:\n{log}");
+
+    let waiting = worker.argument("--wait-for").argument("60").start();
+    wait_for("a word about the wait", PATIENCE, async || waiting.log().contains("waiting").then_some(()))
         .await;
-    let _worker = system.worker().await;
-    system.publish(&trace("before")).await;
-    system.ended("before").await;
-    system.to_database.refuse();
-    system.publish(&trace("meanwhile")).await;
-    wait_until_equal("the trace in work", PATIENCE, Some((0, 1)), async || {
-        system.vhost.depth(Lane::Normal.queue()).await
+    let migrate = system.program(&["migrate"]).set("DATABASE_URL", empty.url(None));
+    let (code, log) = migrate.run().await;
+    assert_eq!(code, Some(0), "{log}");
+    system.publish(&trace("t")).await;
+    wait_until_equal("the audit", PATIENCE, 1_i64, async || {
+        let sql = "select count(*) from groundcrew.audits where disposition = 'passed'";
+        sqlx::query_scalar(sql).fetch_one(&empty.pool).await.unwrap()
     })
     .await;
-    assert_eq!(
-        system.judge.calls("meanwhile").received,
-        0,
-        "nobody is asked before it is known what is known"
-    );
-    system.to_database.heal();
-    assert_eq!(system.ended("meanwhile").await["disposition"], "passed");
-    assert_eq!(system.judge.calls("meanwhile").received, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reply_that_was_paid_for_survives_an_outage_of_the_database() {
-    let system = System::builder().replies("t", [CannedReply::content(all_grounded())]).start().await;
-    let _worker = system.worker().await;
-    system.to_judge.blackhole(testkit::Direction::ToClient);
-    system.publish(&trace("t")).await;
-    wait_until_equal("the call", PATIENCE, 1, async || system.judge.calls("t").received).await;
-    system.to_database.refuse();
-    system.to_judge.heal();
-    wait_until_equal("the reply", PATIENCE, 1, async || system.judge.calls("t").answered).await;
-    system.to_database.heal();
-    assert_eq!(system.ended("t").await["disposition"], "passed");
-    assert_eq!(system.judge.calls("t").received, 1, "the reply was kept in hand");
+async fn a_worker_whose_queues_are_set_otherwise_refuses_to_start() {
+    let system = System::builder().start().await;
+    let (code, log) = system.program(&["worker"]).set("GROUNDCREW_QUEUE__DELIVERY_LIMIT", "7").run().await;
+    assert!(code.is_some_and(|code| code != 0), "{code:?}:\n{log}");
+    for word in ["groundcrew.audit.normal", "x-delivery-limit"] {
+        assert!(log.contains(word), "it names {word}:\n{log}");
+    }
+    assert_eq!(system.counts("groundcrew.audit.normal").await.map(|counts| counts.consumers), Some(0));
 }

@@ -23,5 +23,6 @@ pub mod verify;
 
 pub use assess::{Assessment, Outcome, assess};
 pub use report::{
-    Claim, Confidence, Discrepancy, Doubt, Evidence, MatchGrade, Omission, Report, Role, Severity, Span, Verdict,
+    Claim, Confidence, Discrepancy, Doubt, Evidence, MatchGrade, Omission, Report, Role, Severity, Span,
+    Verdict,
 };

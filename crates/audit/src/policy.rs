@@ -175,13 +175,19 @@ pub fn decide(policy: &Policy, tally: &Tally, class: Class) -> Action {
     let budget = match class {
         Class::Accepted => return Action::Accept,
         Class::Refusal => return Action::Refused,
-        Class::Transport | Class::Throttle | Class::Permanent | Class::ContextTooLong => return Action::Unanswered,
+        Class::Transport | Class::Throttle | Class::Permanent | Class::ContextTooLong => {
+            return Action::Unanswered;
+        }
         Class::Format => (policy.format, tally.format),
         Class::Content => (policy.content, tally.content),
     };
     let (Budget { retries, remedy }, failures) = budget;
     let is_left = failures <= retries && tally.format + tally.content <= policy.together;
-    if is_left && tally.replies < policy.max_replies { Action::AskAgain(remedy) } else { Action::GiveUp(class) }
+    if is_left && tally.replies < policy.max_replies {
+        Action::AskAgain(remedy)
+    } else {
+        Action::GiveUp(class)
+    }
 }
 
 #[cfg(test)]

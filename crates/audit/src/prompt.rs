@@ -146,7 +146,9 @@ pub fn render(
     let mut user = String::with_capacity(answer.len() + 4096);
     for chunk in trace.chunks() {
         let mut header = json!({ "source_id": chunk.source_id, "rank": chunk.rank });
-        for (key, value) in [("score", chunk.score.map(Value::from)), ("title", chunk.title.clone().map(Value::from))] {
+        for (key, value) in
+            [("score", chunk.score.map(Value::from)), ("title", chunk.title.clone().map(Value::from))]
+        {
             if let (Some(object), Some(value)) = (header.as_object_mut(), value) {
                 object.insert(key.to_owned(), value);
             }
@@ -184,7 +186,8 @@ fn constrain(user: &mut String, prompt: &Prompt, constraint: &Constraint<'_>) {
         Remedy::AppendError => {
             user.push_str("\n\nYour last reply was refused by validation. Correct this:");
             for problem in errors {
-                let _ = write!(user, "\n- {} at {}: {}", problem.code.as_str(), problem.path, problem.message);
+                let _ =
+                    write!(user, "\n- {} at {}: {}", problem.code.as_str(), problem.path, problem.message);
             }
         }
         Remedy::Strengthen => {
@@ -200,13 +203,14 @@ fn constrain(user: &mut String, prompt: &Prompt, constraint: &Constraint<'_>) {
 
 /// The first of `candidates` that occurs in no text of the trace, so that no text can close its own block.
 pub fn choose_nonce(trace: &Trace, mut candidates: impl Iterator<Item = String>) -> Option<String> {
-    let texts: Vec<&str> = [trace.query.as_deref(), trace.answer.as_deref()]
-        .into_iter()
-        .chain(trace.chunks().iter().flat_map(|chunk| {
-            [chunk.text.as_deref(), chunk.source_id.as_deref(), chunk.title.as_deref()]
-        }))
-        .flatten()
-        .collect();
+    let texts: Vec<&str> =
+        [trace.query.as_deref(), trace.answer.as_deref()]
+            .into_iter()
+            .chain(trace.chunks().iter().flat_map(|chunk| {
+                [chunk.text.as_deref(), chunk.source_id.as_deref(), chunk.title.as_deref()]
+            }))
+            .flatten()
+            .collect();
     candidates.find(|nonce| !texts.iter().any(|text| text.contains(nonce.as_str())))
 }
 
@@ -244,7 +248,8 @@ pub fn blocks(user: &str) -> Option<Blocks> {
         match title.split_once(' ').map_or((title, ""), |(word, header)| (word, header)) {
             ("EVIDENCE", header) => {
                 let header: Value = serde_json::from_str(header).ok()?;
-                let source_id = header.get("source_id").and_then(Value::as_str).unwrap_or_default().to_owned();
+                let source_id =
+                    header.get("source_id").and_then(Value::as_str).unwrap_or_default().to_owned();
                 blocks.evidence.push(EvidenceBlock { source_id, text: text.to_owned() });
             }
             ("QUESTION", _) => blocks.question = text.to_owned(),

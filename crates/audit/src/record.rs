@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::policy::{Class, Remedy};
-use crate::routing::Routed;
 use crate::compare::Comparison;
+use crate::policy::{Class, Remedy};
 use crate::report::Report;
+use crate::routing::Routed;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use trace::{ContentHash, Kind, Problem, Trace};

@@ -117,7 +117,9 @@ impl Default for Policy {
     fn default() -> Self {
         Self {
             review_below: 0.8,
-            high_risk_domains: ["health", "healthcare", "medical", "legal", "finance"].map(str::to_owned).to_vec(),
+            high_risk_domains: ["health", "healthcare", "medical", "legal", "finance"]
+                .map(str::to_owned)
+                .to_vec(),
             sample_passed: 0.02,
             sample_passed_high_risk: 0.05,
         }
@@ -156,7 +158,14 @@ pub struct Routed {
 impl Routed {
     /// An end at which nothing was judged.
     pub fn unjudged(disposition: Disposition) -> Self {
-        Self { disposition, decision: None, severity: None, reasons: Vec::new(), urgent: false, blind_sample: false }
+        Self {
+            disposition,
+            decision: None,
+            severity: None,
+            reasons: Vec::new(),
+            urgent: false,
+            blind_sample: false,
+        }
     }
 
     /// The end of an audit whose judge could not be used: the budget of `class` is gone.
@@ -180,11 +189,18 @@ impl Routed {
 }
 
 /// Routes a judged `faithfulness` report.
-pub fn route(policy: &Policy, trace: &Trace, audit: Uuid, report: &Report, comparison: Option<&Comparison>) -> Routed {
+pub fn route(
+    policy: &Policy,
+    trace: &Trace,
+    audit: Uuid,
+    report: &Report,
+    comparison: Option<&Comparison>,
+) -> Routed {
     if report.claims.is_empty() {
         return Routed { decision: Some(Decision::Deliver), ..Routed::unjudged(Disposition::NoClaims) };
     }
-    let severity = report.claims.iter().filter(|claim| claim.is_finding()).filter_map(|claim| claim.severity).max();
+    let severity =
+        report.claims.iter().filter(|claim| claim.is_finding()).filter_map(|claim| claim.severity).max();
     let mut reasons = Vec::new();
     reasons.extend(score_reason(policy, report));
     reasons.extend(severity_reason(report, Severity::Critical, "critical_finding"));
@@ -211,7 +227,8 @@ pub fn route(policy: &Policy, trace: &Trace, audit: Uuid, report: &Report, compa
     if blind_sample {
         reasons.push(Reason {
             code: "blind_sample".into(),
-            message: "a random passed audit, shown without the verdict to estimate what the judge misses".into(),
+            message: "a random passed audit, shown without the verdict to estimate what the judge misses"
+                .into(),
             claims: Vec::new(),
         });
     }
@@ -220,7 +237,8 @@ pub fn route(policy: &Policy, trace: &Trace, audit: Uuid, report: &Report, compa
 
 /// Whether the trace's risk or domain puts it into people's hands.
 pub fn is_high_risk(policy: &Policy, trace: &Trace) -> bool {
-    let listed = |domain: &String| policy.high_risk_domains.iter().any(|listed| listed.eq_ignore_ascii_case(domain));
+    let listed =
+        |domain: &String| policy.high_risk_domains.iter().any(|listed| listed.eq_ignore_ascii_case(domain));
     trace.risk == Risk::High || trace.domain.as_ref().is_some_and(listed)
 }
 
@@ -238,7 +256,12 @@ fn severity_reason(report: &Report, severity: Severity, code: &str) -> Option<Re
         report.findings().filter(|(_, claim)| claim.severity == Some(severity)).map(|(at, _)| at).collect();
     (!claims.is_empty()).then(|| Reason {
         code: code.to_owned(),
-        message: format!("{} {} finding{}", claims.len(), severity.as_str(), if claims.len() == 1 { "" } else { "s" }),
+        message: format!(
+            "{} {} finding{}",
+            claims.len(),
+            severity.as_str(),
+            if claims.len() == 1 { "" } else { "s" }
+        ),
         claims,
     })
 }
@@ -252,8 +275,12 @@ fn disagreement_reason(comparison: &Comparison) -> Option<Reason> {
 }
 
 fn number_reason(report: &Report) -> Option<Reason> {
-    let claims: Vec<usize> =
-        report.doubts.iter().filter(|doubt| doubt.code == "number_not_in_quote").filter_map(|doubt| doubt.claim).collect();
+    let claims: Vec<usize> = report
+        .doubts
+        .iter()
+        .filter(|doubt| doubt.code == "number_not_in_quote")
+        .filter_map(|doubt| doubt.claim)
+        .collect();
     (!claims.is_empty()).then(|| Reason {
         code: "number_not_in_quote".into(),
         message: "a claim called grounded has a number that its quotes do not have".into(),
@@ -288,7 +315,8 @@ mod tests {
     }
 
     fn report(findings: &[Severity], grounded: usize) -> Report {
-        let mut claims: Vec<Claim> = findings.iter().map(|it| claim(Verdict::Unsupported, Some(*it))).collect();
+        let mut claims: Vec<Claim> =
+            findings.iter().map(|it| claim(Verdict::Unsupported, Some(*it))).collect();
         claims.extend(std::iter::repeat_with(|| claim(Verdict::Grounded, None)).take(grounded));
         #[expect(clippy::cast_precision_loss, reason = "a handful of claims")]
         let score = grounded as f64 / claims.len() as f64;

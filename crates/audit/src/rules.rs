@@ -10,7 +10,10 @@ use crate::text;
 pub fn faithfulness(trace: &Trace) -> Option<Report> {
     let answer = trace.answer.as_deref().unwrap_or_default();
     if answer.trim().is_empty() {
-        return Some(ruled(Vec::new(), "No answer was provided, so there is nothing to support; the rule sets the score to 0."));
+        return Some(ruled(
+            Vec::new(),
+            "No answer was provided, so there is nothing to support; the rule sets the score to 0.",
+        ));
     }
     if !trace.chunks().is_empty() {
         return None;
@@ -30,9 +33,18 @@ pub fn faithfulness(trace: &Trace) -> Option<Report> {
             by_rule: true,
         })
         .collect();
-    Some(ruled(claims, "The retrieval found nothing; the rule calls every statement of the answer unsupported."))
+    Some(ruled(
+        claims,
+        "The retrieval found nothing; the rule calls every statement of the answer unsupported.",
+    ))
 }
 
 fn ruled(claims: Vec<Claim>, assessment: &str) -> Report {
-    Report { score: Some(0.0), by_rule: true, claims, overall_assessment: assessment.into(), ..Report::default() }
+    Report {
+        score: Some(0.0),
+        by_rule: true,
+        claims,
+        overall_assessment: assessment.into(),
+        ..Report::default()
+    }
 }

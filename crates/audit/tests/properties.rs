@@ -1,5 +1,7 @@
 //! What holds for every reply, every quote and every text.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 use audit::text::{self, sentences};
 use audit::verify::{Corpus, Missing, Scope};
 use audit::{MatchGrade, Outcome, Span, assess, reply};
@@ -28,7 +30,7 @@ fn trace(answer: &str, chunks: &[&str]) -> Trace {
 /// Words and marks of several scripts, as evidence has them.
 fn word() -> impl Strategy<Value = String> {
     prop_oneof![
-        4 => prop::sample::select(vec!["tram", "Harbour", "the", "of", "it’s", "well-known", "N7", "café", "größer", "naïve", "Ulm,", "end.", "(so", "far)", "“quoted”", "–", "**bold**", "R&D", "l'eau", "e.g.", "U.S.", "…"]).prop_map(str::to_owned),
+        4 => prop::sample::select(vec!["mill", "River", "the", "of", "it’s", "well-known", "B12", "café", "größer", "naïve", "Ulm,", "end.", "(so", "far)", "“quoted”", "–", "**bold**", "R&D", "l'eau", "e.g.", "U.S.", "…"]).prop_map(str::to_owned),
         2 => prop::sample::select(vec!["23:10", "2,000", "10.5", "2010", "50%", "-5", "10–15", "3rd", "10²", "½", "٢٠٢٤", "1.", "12"]).prop_map(str::to_owned),
         1 => prop::sample::select(vec!["東京タワー", "は高い。", "รถไฟ", "الحافلة", "в", "городе", "한국어는", "😀"]).prop_map(str::to_owned),
         1 => "[a-zà-ÿ]{1,9}",
@@ -36,15 +38,20 @@ fn word() -> impl Strategy<Value = String> {
 }
 
 fn text() -> impl Strategy<Value = String> {
-    prop::collection::vec((word(), prop::sample::select(vec![" ", " ", " ", "  ", "\n", "\u{a0}", " \t"])), 1..40)
-        .prop_map(|parts| parts.into_iter().map(|(word, space)| format!("{word}{space}")).collect())
+    prop::collection::vec(
+        (word(), prop::sample::select(vec![" ", " ", " ", "  ", "\n", "\u{a0}", " \t"])),
+        1..40,
+    )
+    .prop_map(|parts| parts.into_iter().map(|(word, space)| format!("{word}{space}")).collect())
 }
 
 /// A text, and the byte range of a stretch of it that begins and ends at white space.
 fn text_and_stretch() -> impl Strategy<Value = (String, std::ops::Range<usize>)> {
     (text(), any::<prop::sample::Index>(), any::<prop::sample::Index>()).prop_map(|(text, one, other)| {
-        let words: Vec<(usize, usize)> =
-            text.split_whitespace().map(|word| (word.as_ptr() as usize - text.as_ptr() as usize, word.len())).collect();
+        let words: Vec<(usize, usize)> = text
+            .split_whitespace()
+            .map(|word| (word.as_ptr() as usize - text.as_ptr() as usize, word.len()))
+            .collect();
         let (one, other) = (one.index(words.len()), other.index(words.len()));
         let (first, last) = (words[one.min(other)], words[one.max(other)]);
         let range = first.0..last.0 + last.1;
@@ -174,9 +181,39 @@ proptest! {
 /// Texts that look a little like replies.
 fn reply_like() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
-        "{", "}", "[", "]", "\"", "'", ":", ",", " ", "\n", "\\", "\"faithfulness_score\": 1", "\"claim_analysis\": [", "null", "NaN", "1.5",
-        "```json\n", "```", "<think>", "</think>", "{\"a\": 1}", "{\"faithfulness_score\": 0.5}", "{\"claim_analysis\": [{}]}", "text", "é", "\u{feff}",
-        "\\ud83d", "◁think▷", "◁/think▷", "</THINKING>", "[{", "I'm sorry, I can't help.", "{user}",
+        "{",
+        "}",
+        "[",
+        "]",
+        "\"",
+        "'",
+        ":",
+        ",",
+        " ",
+        "\n",
+        "\\",
+        "\"faithfulness_score\": 1",
+        "\"claim_analysis\": [",
+        "null",
+        "NaN",
+        "1.5",
+        "```json\n",
+        "```",
+        "<think>",
+        "</think>",
+        "{\"a\": 1}",
+        "{\"faithfulness_score\": 0.5}",
+        "{\"claim_analysis\": [{}]}",
+        "text",
+        "é",
+        "\u{feff}",
+        "\\ud83d",
+        "◁think▷",
+        "◁/think▷",
+        "</THINKING>",
+        "[{",
+        "I'm sorry, I can't help.",
+        "{user}",
     ]);
     prop::collection::vec(piece, 0..30).prop_map(|pieces| pieces.concat())
 }

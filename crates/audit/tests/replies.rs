@@ -3,6 +3,8 @@
 //! The cases are in `tests/cases/faithfulness.jsonl`, one per line. More files of the same shape
 //! can be tried with `GROUNDCREW_CASES=file.jsonl`.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "helpers of tests")]
+
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -48,7 +50,12 @@ fn faithfulness() -> Kind {
 fn read(path: &Path) -> Vec<Case> {
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let lines = text.lines().filter(|line| !line.trim().is_empty());
-    lines.enumerate().map(|(at, line)| serde_json::from_str(line).unwrap_or_else(|error| panic!("line {}: {error}", at + 1))).collect()
+    lines
+        .enumerate()
+        .map(|(at, line)| {
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("line {}: {error}", at + 1))
+        })
+        .collect()
 }
 
 /// What differs from the expectation, if anything does.
@@ -60,7 +67,8 @@ fn differences(case: &Case, assessment: &Assessment) -> Vec<String> {
         }
     };
     let expect = &case.expect;
-    let codes: BTreeSet<String> = assessment.problems.iter().map(|problem| problem.code.as_str().to_owned()).collect();
+    let codes: BTreeSet<String> =
+        assessment.problems.iter().map(|problem| problem.code.as_str().to_owned()).collect();
     compare("outcome", expect.outcome.clone(), assessment.outcome.as_str().to_owned());
     if let Some(code) = expect.code.as_ref().filter(|code| !codes.contains(*code)) {
         compare("code", code.clone(), format!("{codes:?}"));
@@ -74,12 +82,17 @@ fn differences(case: &Case, assessment: &Assessment) -> Vec<String> {
         compare("doubts", format!("{wanted:?}"), format!("{doubts:?}"));
     }
     if let Some(wanted) = &expect.grades {
-        let grades: Vec<String> =
-            report.claims.iter().flat_map(|claim| &claim.evidence).map(|found| found.grade.as_str().to_owned()).collect();
+        let grades: Vec<String> = report
+            .claims
+            .iter()
+            .flat_map(|claim| &claim.evidence)
+            .map(|found| found.grade.as_str().to_owned())
+            .collect();
         compare("grades", format!("{wanted:?}"), format!("{grades:?}"));
     }
     if let Some(wanted) = &expect.verdicts {
-        let verdicts: Vec<String> = report.claims.iter().map(|claim| claim.verdict.as_str().to_owned()).collect();
+        let verdicts: Vec<String> =
+            report.claims.iter().map(|claim| claim.verdict.as_str().to_owned()).collect();
         compare("verdicts", format!("{wanted:?}"), format!("{verdicts:?}"));
     }
     if let Some(wanted) = expect.score {
@@ -89,7 +102,8 @@ fn differences(case: &Case, assessment: &Assessment) -> Vec<String> {
         compare("discrepancies", wanted.to_string(), report.discrepancies.len().to_string());
     }
     if let Some(wanted) = &expect.says {
-        let said: Vec<&String> = report.notes.iter().chain(assessment.problems.iter().map(|problem| &problem.message)).collect();
+        let said: Vec<&String> =
+            report.notes.iter().chain(assessment.problems.iter().map(|problem| &problem.message)).collect();
         if !said.iter().any(|text| text.contains(wanted.as_str())) {
             compare("says", wanted.clone(), format!("{said:?}"));
         }
@@ -104,7 +118,8 @@ fn try_all(path: &Path) -> (usize, Vec<String>) {
     let cases = read(path);
     let mut failures = Vec::new();
     for case in &cases {
-        let assessment = assess(case.kind, &case.trace, None, &case.reply, case.finish_reason.as_deref()).unwrap();
+        let assessment =
+            assess(case.kind, &case.trace, None, &case.reply, case.finish_reason.as_deref()).unwrap();
         is_consistent(&case.trace, &assessment);
         let differences = differences(case, &assessment);
         if !differences.is_empty() {
@@ -120,7 +135,8 @@ fn is_consistent(trace: &Trace, assessment: &Assessment) {
     let Some(report) = &assessment.report else { return };
     for found in report.claims.iter().flat_map(|claim| &claim.evidence) {
         let text = trace.chunks()[found.chunk].text.as_deref().unwrap();
-        let there: String = text.chars().skip(found.span.start).take(found.span.end - found.span.start).collect();
+        let there: String =
+            text.chars().skip(found.span.start).take(found.span.end - found.span.start).collect();
         assert!(found.span.end <= text.chars().count());
         if found.grade == audit::MatchGrade::Exact {
             assert_eq!(there, found.quote.trim());

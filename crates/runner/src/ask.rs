@@ -87,7 +87,9 @@ impl Call<'_> {
         match assess(self.kind, self.trace, self.section, &reply.content, reply.finish_reason.as_deref()) {
             Ok(assessment) => (class_of(assessment.outcome), assessment.problems),
             // The kind was looked up before the call was made.
-            Err(unavailable) => (Class::Permanent, vec![Problem::new(Code::Refused, "$", unavailable.to_string())]),
+            Err(unavailable) => {
+                (Class::Permanent, vec![Problem::new(Code::Refused, "$", unavailable.to_string())])
+            }
         }
     }
 

@@ -136,8 +136,12 @@ fn flagged(report: &Report, trace: &Trace) -> Vec<Value> {
         .filter(|(at, claim)| claim.is_finding() || doubted(*at))
         .map(|(at, claim)| {
             let mut flagged = finding(at, claim, trace);
-            flagged["doubts"] =
-                report.doubts.iter().filter(|doubt| doubt.claim == Some(at)).map(|doubt| json!(doubt)).collect();
+            flagged["doubts"] = report
+                .doubts
+                .iter()
+                .filter(|doubt| doubt.claim == Some(at))
+                .map(|doubt| json!(doubt))
+                .collect();
             flagged
         })
         .collect()
@@ -181,5 +185,6 @@ fn gap(claim: &Claim) -> String {
         return claim.explanation.clone();
     }
     let contradicts = claim.evidence.iter().any(|evidence| evidence.role == Role::Contradicting);
-    if contradicts { "the evidence says something else" } else { "no passage of the evidence supports this" }.to_owned()
+    if contradicts { "the evidence says something else" } else { "no passage of the evidence supports this" }
+        .to_owned()
 }

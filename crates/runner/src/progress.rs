@@ -97,7 +97,9 @@ fn unit_step<'a>(policy: &Policy, replies: u32, attempts: &[&'a Attempt]) -> Ste
     let mut tally = Tally::default();
     attempts.iter().for_each(|attempt| tally.add(attempt.class));
     tally.replies = replies;
-    let Some(last) = attempts.iter().rev().find(|attempt| attempt.class.is_reply()) else { return Step::Ask(None) };
+    let Some(last) = attempts.iter().rev().find(|attempt| attempt.class.is_reply()) else {
+        return Step::Ask(None);
+    };
     match decide(policy, &tally, last.class) {
         Action::Accept => Step::Accepted(last),
         Action::AskAgain(remedy) => Step::Ask(Some((remedy, last))),
@@ -107,7 +109,12 @@ fn unit_step<'a>(policy: &Policy, replies: u32, attempts: &[&'a Attempt]) -> Ste
     }
 }
 
-fn ask(unit: u32, attempts: &[&Attempt], section: Option<Span>, again: Option<(Remedy, Vec<Problem>)>) -> Next {
+fn ask(
+    unit: u32,
+    attempts: &[&Attempt],
+    section: Option<Span>,
+    again: Option<(Remedy, Vec<Problem>)>,
+) -> Next {
     let number = attempts.iter().map(|attempt| attempt.number).max().unwrap_or(0) + 1;
     Next::Ask { unit, number, section, again }
 }
@@ -119,7 +126,9 @@ fn in_words(class: Class, problems: &[Problem]) -> String {
         _ => "the judge's replies could not be read",
     };
     match problems.first() {
-        Some(problem) => format!("{what}: {} at {}: {}", problem.code.as_str(), problem.path, problem.message),
+        Some(problem) => {
+            format!("{what}: {} at {}: {}", problem.code.as_str(), problem.path, problem.message)
+        }
         None => what.to_owned(),
     }
 }

@@ -112,7 +112,12 @@ impl Runner {
     ///
     /// # Errors
     /// [`RunError`]: the delivery must be handed back; nothing was lost.
-    pub async fn run(&self, delivery: Delivery, sink: &impl Sink, stop: &CancellationToken) -> Result<Run, RunError> {
+    pub async fn run(
+        &self,
+        delivery: Delivery,
+        sink: &impl Sink,
+        stop: &CancellationToken,
+    ) -> Result<Run, RunError> {
         let spec = kinds::find(delivery.key.kind)?;
         let prompt = match &delivery.opening {
             Some(opening) => Prompt::of_version(spec, &opening.prompt_version)?,
@@ -120,41 +125,69 @@ impl Runner {
         };
         let mut delivery = delivery;
         let opening = delivery.opening.take().unwrap_or_else(|| self.open(&prompt, &delivery.trace));
-        let end = |report, routed| End { delivery: &delivery, opening: &opening, judge: &self.judge, report, routed };
-        let prepared = match completeness::check(&delivery.trace.trace, delivery.key.kind, &delivery.requirements) {
-            Readiness::Complete(prepared) => prepared,
-            Readiness::Incomplete(problems) => {
-                let ended = end(None, Routed::unjudged(Disposition::Incomplete)).with(Vec::new(), problems, json!({}));
-                return Ok(Run::Ended(Box::new(ended)));
-            }
-            Readiness::NotApplicable(why) => {
-                let problems = vec![trace::Problem::new("$", why)];
-                let ended = end(None, Routed::unjudged(Disposition::NotApplicable)).with(Vec::new(), problems, json!({}));
-                return Ok(Run::Ended(Box::new(ended)));
-            }
+        let end = |report, routed| End {
+            delivery: &delivery,
+            opening: &opening,
+            judge: &self.judge,
+            report,
+            routed,
         };
+        let prepared =
+            match completeness::check(&delivery.trace.trace, delivery.key.kind, &delivery.requirements) {
+                Readiness::Complete(prepared) => prepared,
+                Readiness::Incomplete(problems) => {
+                    let ended = end(None, Routed::unjudged(Disposition::Incomplete)).with(
+                        Vec::new(),
+                        problems,
+                        json!({}),
+                    );
+                    return Ok(Run::Ended(Box::new(ended)));
+                }
+                Readiness::NotApplicable(why) => {
+                    let problems = vec![trace::Problem::new("$", why)];
+                    let ended = end(None, Routed::unjudged(Disposition::NotApplicable)).with(
+                        Vec::new(),
+                        problems,
+                        json!({}),
+                    );
+                    return Ok(Run::Ended(Box::new(ended)));
+                }
+            };
         if let Some(report) = (spec.decide_by_rule)(&prepared.trace) {
             return Ok(Run::Ended(Box::new(self.judged(&delivery, &opening, &prepared, report, Vec::new()))));
         }
-        let session = Session { runner: self, spec, delivery: &delivery, opening: &opening, prompt: &prompt, prepared: &prepared };
+        let session = Session {
+            runner: self,
+            spec,
+            delivery: &delivery,
+            opening: &opening,
+            prompt: &prompt,
+            prepared: &prepared,
+        };
         session.run(sink, stop).await
     }
 
     /// A pinned model that answers under another name means that verdicts are not comparable. Said once per name.
     fn warn_about_model(&self, attempt: &Attempt) {
-        let Some(answered) = attempt.model_answered.as_ref().filter(|answered| **answered != attempt.model) else {
+        let Some(answered) = attempt.model_answered.as_ref().filter(|answered| **answered != attempt.model)
+        else {
             return;
         };
         let mut known = self.other_model.lock().unwrap_or_else(PoisonError::into_inner);
         if known.as_ref() != Some(answered) {
-            tracing::warn!(asked = attempt.model, answered, "another model answered than the one that was asked for");
+            tracing::warn!(
+                asked = attempt.model,
+                answered,
+                "another model answered than the one that was asked for"
+            );
             *known = Some(answered.clone());
         }
     }
 
     fn open(&self, prompt: &Prompt, record: &TraceRecord) -> Opening {
         // The second half of a version 7 UUID is random, and no word of a text by chance.
-        let candidates = std::iter::repeat_with(|| uuid::Uuid::now_v7().simple().to_string()[16..].to_owned());
+        let candidates =
+            std::iter::repeat_with(|| uuid::Uuid::now_v7().simple().to_string()[16..].to_owned());
         Opening {
             prompt_version: prompt.version.clone(),
             prompt_hash: prompt.hash.clone(),
@@ -173,8 +206,13 @@ impl Runner {
         attempts: Vec<Attempt>,
     ) -> Ending {
         let comparison = prepared.trace.human_label.as_ref().map(|label| compare::compare(&report, label));
-        let routed =
-            routing::route(&delivery.routing, &prepared.trace, delivery.key.id(), &report, comparison.as_ref());
+        let routed = routing::route(
+            &delivery.routing,
+            &prepared.trace,
+            delivery.key.id(),
+            &report,
+            comparison.as_ref(),
+        );
         let end = End { delivery, opening, judge: &self.judge, report: Some((report, comparison)), routed };
         end.with(attempts, Vec::new(), json!(prepared.provenance))
     }
@@ -190,8 +228,14 @@ struct End<'a> {
 }
 
 impl End<'_> {
-    fn with(self, attempts: Vec<Attempt>, problems: Vec<trace::Problem>, provenance: serde_json::Value) -> Ending {
-        let (report, comparison) = self.report.map_or((None, None), |(report, comparison)| (Some(report), comparison));
+    fn with(
+        self,
+        attempts: Vec<Attempt>,
+        problems: Vec<trace::Problem>,
+        provenance: serde_json::Value,
+    ) -> Ending {
+        let (report, comparison) =
+            self.report.map_or((None, None), |(report, comparison)| (Some(report), comparison));
         let mut ending = Ending {
             key: self.delivery.key.clone(),
             opening: self.opening.clone(),
@@ -257,7 +301,10 @@ impl Session<'_> {
             }
             // Everything so far is durable before the next call: a crash must not give a budget back.
             if committed < attempts.len() {
-                match sink.keep(&self.delivery.key, self.opening, &self.delivery.trace, &attempts[committed..]).await? {
+                match sink
+                    .keep(&self.delivery.key, self.opening, &self.delivery.trace, &attempts[committed..])
+                    .await?
+                {
                     Kept::Committed => committed = attempts.len(),
                     Kept::LostRace => return Ok(Run::Yielded),
                 }
@@ -360,7 +407,13 @@ impl Session<'_> {
     }
 
     fn gave_up(&self, routed: Routed, pending: Vec<Attempt>) -> Run {
-        let end = End { delivery: self.delivery, opening: self.opening, judge: &self.runner.judge, report: None, routed };
+        let end = End {
+            delivery: self.delivery,
+            opening: self.opening,
+            judge: &self.runner.judge,
+            report: None,
+            routed,
+        };
         Run::Ended(Box::new(end.with(pending, Vec::new(), json!(self.prepared.provenance))))
     }
 }

@@ -41,7 +41,7 @@ async fn main() -> Outcome<()> {
 }
 
 async fn measure(url: &str, endings: usize, callers: usize) -> Outcome<()> {
-    let settings = Settings { batch_max: 128, ..Settings::new(url) };
+    let settings = Settings::new(url);
     store::migrate(&settings).await?;
     let store = Store::connect(&settings)?;
     // Made beforehand: making up texts takes longer than storing them.
@@ -171,7 +171,7 @@ fn sample(id: usize) -> Outcome<Ending> {
         generation: 0,
         repeat: 0,
     };
-    let is_escalated = id % 10 == 0;
+    let is_escalated = id.is_multiple_of(10);
     let report = Report {
         score: Some(if is_escalated { 0.75 } else { 1.0 }),
         claims: (0..4).map(|at| claim(id, at, is_escalated && at == 0)).collect(),

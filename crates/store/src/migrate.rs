@@ -59,10 +59,14 @@ async fn run(pool: &PgPool) -> Result<Migrated> {
     // An older program that runs beside a newer one finds migrations that it does not know.
     migrator.set_ignore_missing(true);
     migrator.run(pool).await.map_err(|error| Error::Migrate(error.into()))?;
-    let analysts = sqlx::query_scalar("select groundcrew.grant_analyst()")
-        .fetch_one(pool)
-        .await
-        .map_err(Error::cannot("grant the views to analysts"))?;
+    // One at a time: of two grants on one schema at the same moment the server refuses the second.
+    let analysts = sqlx::query_scalar(
+        "select groundcrew.grant_analyst()
+        from pg_advisory_xact_lock(hashtextextended('groundcrew.grant_analyst', 0))",
+    )
+    .fetch_one(pool)
+    .await
+    .map_err(Error::cannot("grant the views to analysts"))?;
     let is_new = |migration: &&Migration| !before.contains_key(&migration.version);
     Ok(Migrated { applied: ups().filter(is_new).map(name).collect(), analysts })
 }

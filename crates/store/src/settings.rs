@@ -21,7 +21,7 @@ const LARGEST_BATCH: usize = 1_000;
 pub struct Settings {
     /// `postgres://user:password@host:port/database`. Not shown by `Debug`.
     pub url: String,
-    /// Connections at most. The writers hold two.
+    /// Connections at most, 4 at least: the writers may hold three.
     pub max_connections: u32,
     /// How long a call waits for a connection, the time to make one included.
     pub acquire_timeout: Duration,
@@ -48,15 +48,15 @@ impl Settings {
             lock_timeout: Duration::from_secs(10),
             idle_in_transaction_timeout: Duration::from_secs(30),
             application_name: "groundcrew".to_owned(),
-            batch_max: 64,
+            batch_max: 128,
         }
     }
 
     /// Refuses what cannot work.
     pub(crate) fn check(&self) -> Result<()> {
         let refuse = |why: String| Err(Error::Settings(why));
-        // The writers, the lookups, and one for all that is not batched.
-        let least = u32::try_from(WRITERS + 2).unwrap_or(u32::MAX);
+        // The writers, and one for everything else.
+        let least = u32::try_from(WRITERS + 1).unwrap_or(u32::MAX);
         if self.max_connections < least {
             return refuse(format!(
                 "max_connections is {}, at least {least} are needed",

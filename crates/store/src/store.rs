@@ -14,8 +14,9 @@ use crate::batch::{Batcher, Crew};
 use crate::finish::Prepared;
 use crate::{Error, Finished, Found, Result, Settings, duplicate, finish, lookup};
 
-/// Writers of endings: while one waits for its commit, the other fills its transaction.
-pub(crate) const WRITERS: usize = 2;
+/// Writers of endings: while one waits for its commit, another fills its transaction. Measured on two
+/// cores: a third ends a third more audits per second, a fourth none.
+pub(crate) const WRITERS: usize = 3;
 
 /// Postgres, for everybody in the process. Clones share the connections and the batches.
 #[derive(Debug, Clone)]

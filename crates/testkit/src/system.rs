@@ -248,12 +248,24 @@ impl System {
             .collect()
     }
 
-    /// Waits until a lane holds nothing, not even a delivery without its ack.
+    /// Waits until every message of a lane is in some worker's hands, or gone.
+    ///
+    /// # Panics
+    /// When it is not, in time.
+    pub async fn taken(&self, lane: Lane) {
+        wait_until_equal("a lane of which all is taken", PATIENCE, Some(0), async || {
+            self.counts(lane.queue()).await.map(|counts| counts.ready)
+        })
+        .await;
+    }
+
+    /// Waits until a lane holds nothing, not even a delivery without its ack. The broker tells of the latter only every
+    /// few seconds: to stop the workers and to look at what came back is faster, and exact.
     ///
     /// # Panics
     /// When it does, for too long.
     pub async fn drained(&self, lane: Lane) {
-        // Figures a second old could be from before the last message came.
+        // The exact figure first: an old one of the other kind could be from before the last message came.
         wait_until_equal("an empty lane", PATIENCE, Some((0, 0)), async || {
             match self.counts(lane.queue()).await {
                 Some(counts) if counts.ready == 0 => self.vhost.depth(lane.queue()).await,

@@ -13,11 +13,19 @@ use crate::worker::Context;
 
 /// What a delivery knows beyond its trace.
 #[derive(Debug, Clone)]
-pub(crate) struct Circumstances {
+pub(crate) struct Circumstances<'a> {
+    pub(crate) delivery: &'a queue::Delivery,
     pub(crate) generation: u32,
     pub(crate) first_seen: DateTime<Utc>,
-    pub(crate) redelivered: bool,
     pub(crate) reply_to: Option<(String, Option<String>)>,
+}
+
+impl Circumstances<'_> {
+    /// Whether a producer sent this, and not the broker once more: a redelivery says so, and a delivery whose channel
+    /// is lost has one on its way.
+    fn is_from_producer(&self) -> bool {
+        !self.delivery.redelivered && self.delivery.is_held()
+    }
 }
 
 /// What became of one kind.
@@ -47,8 +55,7 @@ impl Sink for Durable<'_> {
         trace: &TraceRecord,
         attempts: &[Attempt],
     ) -> Result<Kept, SinkError> {
-        let kept =
-            persist("keeping attempts", self.abort, || self.store.keep(key, opening, trace, attempts));
+        let kept = persist("keeping attempts", self.abort, || self.store.keep(key, opening, trace, attempts));
         match kept.await {
             Ok(store::Kept::Committed) => Ok(Kept::Committed),
             Ok(store::Kept::LostRace) => Ok(Kept::LostRace),
@@ -62,7 +69,7 @@ pub(crate) async fn settle(
     context: &Context,
     kind: Kind,
     record: &TraceRecord,
-    circumstances: &Circumstances,
+    circumstances: &Circumstances<'_>,
     abort: &CancellationToken,
 ) -> Fate {
     match attempt(context, kind, record, circumstances, abort).await {
@@ -76,7 +83,7 @@ async fn attempt(
     context: &Context,
     kind: Kind,
     record: &TraceRecord,
-    circumstances: &Circumstances,
+    circumstances: &Circumstances<'_>,
     abort: &CancellationToken,
 ) -> Result<Fate, GivenUp> {
     let project = context.settings.project(&record.trace.project);
@@ -157,11 +164,10 @@ async fn already_ended(
     context: &Context,
     key: &AuditKey,
     record: &TraceRecord,
-    circumstances: &Circumstances,
+    circumstances: &Circumstances<'_>,
     abort: &CancellationToken,
 ) -> Result<Fate, GivenUp> {
-    // The broker's own redelivery is not a producer's duplicate.
-    if !circumstances.redelivered {
+    if circumstances.is_from_producer() {
         persist("counting a duplicate", abort, || context.store.count_duplicate(key.id())).await?;
     }
     if let Some(label) = &record.trace.human_label {

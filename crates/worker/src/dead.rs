@@ -10,7 +10,9 @@ use crate::worker::Context;
 
 /// Drains `groundcrew.dead` until the stop.
 pub(crate) async fn drain(context: &Context, connection: &Connection, stop: &CancellationToken) {
-    let Some(mut consumer) = crate::worker::open_consumer(connection, Source::Dead, stop).await else { return };
+    let Some(mut consumer) = crate::worker::open_consumer(connection, Source::Dead, stop).await else {
+        return;
+    };
     loop {
         match consumer.next(stop).await {
             Next::Delivery(delivery) => bury(context, delivery, stop).await,
@@ -24,11 +26,17 @@ async fn bury(context: &Context, delivery: Delivery, stop: &CancellationToken) {
     let (source, reason) = match &delivery.death {
         Some(death) => (
             DeadSource::DeliveryLimit,
-            format!("{} gave up on it: {} (it came back {} times)", death.queue, death.reason, delivery.returns),
+            format!(
+                "{} gave up on it: {} (it came back {} times)",
+                death.queue, death.reason, delivery.returns
+            ),
         ),
         None => (
             DeadSource::Unroutable,
-            format!("no queue is bound for the routing key `{}`; use urgent, normal or bulk", delivery.routing_key),
+            format!(
+                "no queue is bound for the routing key `{}`; use urgent, normal or bulk",
+                delivery.routing_key
+            ),
         ),
     };
     tracing::warn!(source = source.as_str(), reason, "a message became a dead letter");

@@ -52,9 +52,9 @@ async fn audits(context: &Context, delivery: &Delivery, trace: Trace, abort: &Ca
         Err(reason) => return bury(context, delivery, DeadSource::UnsupportedKind, reason, &[], abort).await,
     };
     let circumstances = Circumstances {
+        delivery,
         generation: delivery.envelope.generation,
         first_seen: delivery.envelope.first_seen.unwrap_or_else(Utc::now),
-        redelivered: delivery.redelivered,
         reply_to: reply_to(context, &delivery.envelope),
     };
     let record = TraceRecord { trace, payload: delivery.body.clone(), received_at: Utc::now() };
@@ -120,7 +120,10 @@ fn reply_to(context: &Context, envelope: &Envelope) -> Option<(String, Option<St
     let allowed = queue.starts_with("amq.")
         || context.settings.reply_to_prefixes.iter().any(|prefix| queue.starts_with(prefix.as_str()));
     if !allowed {
-        tracing::warn!(queue, "reply_to is not honoured: not an amq.* name and not in worker.reply_to_prefixes");
+        tracing::warn!(
+            queue,
+            "reply_to is not honoured: not an amq.* name and not in worker.reply_to_prefixes"
+        );
         return None;
     }
     Some((queue.to_owned(), envelope.correlation_id.clone()))
@@ -135,7 +138,12 @@ async fn bury(
     problems: &[Problem],
     abort: &CancellationToken,
 ) -> Verdict {
-    tracing::warn!(source = source.as_str(), reason, bytes = delivery.body.len(), "a message became a dead letter");
+    tracing::warn!(
+        source = source.as_str(),
+        reason,
+        bytes = delivery.body.len(),
+        "a message became a dead letter"
+    );
     let letter = dead_letter(delivery, source, reason, problems);
     match persist("burying a message", abort, || context.store.bury(letter.clone())).await {
         Ok(_) => Verdict::Ack,
@@ -149,7 +157,12 @@ async fn bury(
 }
 
 /// The dead letter that keeps all of a delivery.
-pub(crate) fn dead_letter(delivery: &Delivery, source: DeadSource, reason: String, problems: &[Problem]) -> DeadLetter {
+pub(crate) fn dead_letter(
+    delivery: &Delivery,
+    source: DeadSource,
+    reason: String,
+    problems: &[Problem],
+) -> DeadLetter {
     let envelope = &delivery.envelope;
     // Best effort: many undecodable messages still say whose they are.
     let named: Option<serde_json::Value> = serde_json::from_slice(&delivery.body).ok();
@@ -202,7 +215,9 @@ async fn conclude(context: &Context, delivery: Delivery, verdict: Verdict) {
     };
     match settled {
         Ok(Settled::Sent) => {}
-        Ok(Settled::Lost) => tracing::debug!("the channel of a delivery is gone; the broker delivers it again"),
+        Ok(Settled::Lost) => {
+            tracing::debug!("the channel of a delivery is gone; the broker delivers it again")
+        }
         Err(error) => tracing::warn!(error = %chain(&error), "a delivery could not be settled"),
     }
 }

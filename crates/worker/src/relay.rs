@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use queue::{Envelope, Message, PublishError, Target};
-use store::{Outcome, OutboxRow};
-use uuid::Uuid;
+use store::{OutboxRow, Outcome};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::patience::{chain, persist};
 use crate::worker::Context;
@@ -83,7 +83,8 @@ async fn publish(context: &Context, rows: Vec<OutboxRow>) -> (Vec<(Uuid, Outcome
     };
     // Events may have no listener, so they go in one pipeline; what a person or a producer must get goes alone.
     let is_event = |message: &Message| message.target.is_event();
-    let (events, single): (Vec<_>, Vec<_>) = ids.into_iter().zip(messages).partition(|(_, message)| is_event(message));
+    let (events, single): (Vec<_>, Vec<_>) =
+        ids.into_iter().zip(messages).partition(|(_, message)| is_event(message));
     let (event_ids, events): (Vec<_>, Vec<_>) = events.into_iter().unzip();
     for (id, outcome) in event_ids.into_iter().zip(context.publisher.publish_many(&events).await) {
         sort(id, outcome);

@@ -77,9 +77,17 @@ impl Worker {
         let relay_stop = CancellationToken::new();
         let mut lanes = JoinSet::new();
         let wanted = self.context.settings.lanes;
-        for (lane, is_wanted) in [(Lane::Urgent, wanted.urgent), (Lane::Normal, wanted.normal), (Lane::Bulk, wanted.bulk)] {
+        for (lane, is_wanted) in
+            [(Lane::Urgent, wanted.urgent), (Lane::Normal, wanted.normal), (Lane::Bulk, wanted.bulk)]
+        {
             if is_wanted {
-                lanes.spawn(consume(self.context.clone(), self.consuming.clone(), lane, stop.clone(), abort.clone()));
+                lanes.spawn(consume(
+                    self.context.clone(),
+                    self.consuming.clone(),
+                    lane,
+                    stop.clone(),
+                    abort.clone(),
+                ));
             }
         }
         let (context, connection, token) = (self.context.clone(), self.consuming.clone(), stop.clone());
@@ -88,7 +96,10 @@ impl Worker {
         let relay = tokio::spawn(async move { relay::run(&context, &token).await });
 
         stop.cancelled().await;
-        tracing::info!(deadline_ms = self.context.settings.drain_deadline.as_millis(), "stopping; finishing what is in work");
+        tracing::info!(
+            deadline_ms = self.context.settings.drain_deadline.as_millis(),
+            "stopping; finishing what is in work"
+        );
         let deadline = tokio::time::sleep(self.context.settings.drain_deadline);
         tokio::pin!(deadline);
         loop {
@@ -156,11 +167,17 @@ async fn consume(
 }
 
 /// Opens a queue, however long the broker takes; none when the stop comes first.
-pub(crate) async fn open_consumer(connection: &Connection, source: Source, stop: &CancellationToken) -> Option<Consumer> {
+pub(crate) async fn open_consumer(
+    connection: &Connection,
+    source: Source,
+    stop: &CancellationToken,
+) -> Option<Consumer> {
     loop {
         match Consumer::open(connection, source).await {
             Ok(consumer) => return Some(consumer),
-            Err(error) => tracing::warn!(queue = source.queue(), error = %chain(&error), "the queue cannot be read yet"),
+            Err(error) => {
+                tracing::warn!(queue = source.queue(), error = %chain(&error), "the queue cannot be read yet")
+            }
         }
         tokio::select! {
             () = stop.cancelled() => return None,

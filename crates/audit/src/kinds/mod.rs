@@ -39,7 +39,13 @@ impl Spec {
     }
 
     /// Reads and verifies one reply object about `trace` (or one section of its answer).
-    pub fn assess(&self, trace: &Trace, section: Option<Span>, value: &Value, notes: Vec<String>) -> Assessment {
+    pub fn assess(
+        &self,
+        trace: &Trace,
+        section: Option<Span>,
+        value: &Value,
+        notes: Vec<String>,
+    ) -> Assessment {
         (self.assess)(trace, section, value, notes)
     }
 }

@@ -29,7 +29,11 @@ pub fn extract(content: &str, finish_reason: Option<&str>, keys: &[&str]) -> Ext
     let finish = Finish::of(finish_reason);
     if finish == Finish::Filtered {
         let reason = finish_reason.unwrap_or_default();
-        return Extracted::Refusal(Problem::new(Code::Refused, "$", format!("the reply was withheld: finish reason `{reason}`")));
+        return Extracted::Refusal(Problem::new(
+            Code::Refused,
+            "$",
+            format!("the reply was withheld: finish reason `{reason}`"),
+        ));
     }
     let mut notes = Vec::new();
     let mended = json::mend_surrogates(content);
@@ -46,7 +50,9 @@ pub fn extract(content: &str, finish_reason: Option<&str>, keys: &[&str]) -> Ext
             accept(document, finish, notes)
         }
         Found::Problem(code, message) => unreadable(finish, code, message),
-        Found::Refusal => Extracted::Refusal(Problem::new(Code::Refused, "$", "the judge declined to answer")),
+        Found::Refusal => {
+            Extracted::Refusal(Problem::new(Code::Refused, "$", "the judge declined to answer"))
+        }
     }
 }
 
@@ -64,7 +70,10 @@ fn accept(document: Document, finish: Finish, mut notes: Vec<String>) -> Extract
 fn unreadable(finish: Finish, code: Code, message: String) -> Extracted {
     let is_cut = finish == Finish::Length && matches!(code, Code::Empty | Code::NotJson);
     let (code, message) = if is_cut {
-        (Code::Truncated, "the reply stopped at the length limit before its JSON object was complete".to_owned())
+        (
+            Code::Truncated,
+            "the reply stopped at the length limit before its JSON object was complete".to_owned(),
+        )
     } else {
         (code, message)
     };
@@ -83,7 +92,9 @@ impl Finish {
     fn of(reason: Option<&str>) -> Self {
         match reason.unwrap_or_default().to_ascii_lowercase().as_str() {
             "length" | "max_tokens" | "max_output_tokens" | "model_length" => Self::Length,
-            "content_filter" | "content_filtered" | "refusal" | "safety" | "prohibited_content" => Self::Filtered,
+            "content_filter" | "content_filtered" | "refusal" | "safety" | "prohibited_content" => {
+                Self::Filtered
+            }
             _ => Self::Other,
         }
     }
@@ -109,7 +120,11 @@ const REASONING: [(&str, &str); 7] = [
 
 /// The length of a tag of the list at the start of `text`, in any case.
 fn tag_at(text: &str, tags: impl Fn(&(&'static str, &'static str)) -> &'static str) -> Option<usize> {
-    REASONING.iter().map(tags).find(|tag| text.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag))).map(str::len)
+    REASONING
+        .iter()
+        .map(tags)
+        .find(|tag| text.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag)))
+        .map(str::len)
 }
 
 fn closing_tag_at(text: &str) -> Option<usize> {
@@ -189,11 +204,9 @@ impl<'a> Search<'a> {
                 text = self.after_reasoning(text, end, &mut notes);
                 continue;
             }
-            if let Some(inner) = unfenced(text) {
-                if let Some(found) = whole(inner) {
-                    notes.push("a code fence around the reply was removed".to_owned());
-                    return with_notes(found, notes);
-                }
+            if let Some(found) = unfenced(text).and_then(whole) {
+                notes.push("a code fence around the reply was removed".to_owned());
+                return with_notes(found, notes);
             }
             match self.scan(text) {
                 Scan::ReasoningEndsAt(end) => text = self.after_reasoning(text, end, &mut notes),
@@ -226,7 +239,8 @@ impl<'a> Search<'a> {
                     None => self.is_past_reasoning = true,
                 }
             }
-            let is_group = if rest.starts_with('{') { looks_like_object(rest) } else { looks_like_array(rest) };
+            let is_group =
+                if rest.starts_with('{') { looks_like_object(rest) } else { looks_like_array(rest) };
             if !is_group {
                 at += rest.chars().next().map_or(1, char::len_utf8);
                 continue;
@@ -271,7 +285,12 @@ impl<'a> Search<'a> {
     }
 
     fn decide(mut self, text: &str, mut notes: Vec<String>) -> Found {
-        let several = || Found::Problem(Code::SeveralCandidates, "several different JSON objects could be meant; expected one".into());
+        let several = || {
+            Found::Problem(
+                Code::SeveralCandidates,
+                "several different JSON objects could be meant; expected one".into(),
+            )
+        };
         if self.meant.len() > 1 {
             return several();
         }
@@ -326,13 +345,17 @@ fn broken(message: String, is_cut: bool, finish: Finish) -> Found {
 
 /// The text as one JSON value, if it is one.
 fn whole(text: &str) -> Option<Found> {
-    if !text.starts_with(['{', '[', '"', '-', 't', 'f', 'n']) && !text.starts_with(|c: char| c.is_ascii_digit()) {
+    if !text.starts_with(['{', '[', '"', '-', 't', 'f', 'n'])
+        && !text.starts_with(|c: char| c.is_ascii_digit())
+    {
         return None;
     }
     let document = json::read(text).ok()?;
     Some(match document.value {
         Value::Object(_) => Found::Object(document, Vec::new()),
-        other => Found::Problem(Code::WrongType, format!("the reply is {}; expected an object", type_name(&other))),
+        other => {
+            Found::Problem(Code::WrongType, format!("the reply is {}; expected an object", type_name(&other)))
+        }
     })
 }
 
@@ -437,4 +460,59 @@ fn ends_string(rest: &[u8]) -> bool {
     // Bounded, so that a text of quotation marks and blanks costs no more than its length.
     let next = rest.iter().take(64).find(|byte| !byte.is_ascii_whitespace());
     next.is_none_or(|byte| matches!(byte, b',' | b':' | b'}' | b']' | b'/' | b'#'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEYS: &[&str] = &["score"];
+
+    fn code(text: &str) -> Option<Code> {
+        match extract(text, None, KEYS) {
+            Extracted::Object { .. } => None,
+            Extracted::Refusal(problem) => Some(problem.code),
+            Extracted::Unreadable(problems) => Some(problems[0].code),
+        }
+    }
+
+    #[test]
+    fn an_inner_object_of_a_broken_one_is_no_candidate() {
+        assert_eq!(code(r#"{"score": 1, "list": [{"score": 2}],}"#), Some(Code::NotJson));
+        assert_eq!(code(r#"{"list": [{"score": 2}"#), Some(Code::Truncated));
+        assert_eq!(code(r#"[{"score": 1}"#), Some(Code::Truncated));
+    }
+
+    #[test]
+    fn braces_and_brackets_of_prose_are_no_candidates() {
+        assert_eq!(code(r#"Dear {user}, see [1] and { this }: {"score": 1} {"#), None);
+        assert_eq!(code(r#"{"other": 1} and {"score": 1}"#), None);
+        assert_eq!(code(r#"{"other": ...} and {"score": 1}"#), None);
+        assert_eq!(code(r#"{"other": 1} and {"more": 2}"#), Some(Code::SeveralCandidates));
+        assert_eq!(code(r#"as {"score": <number>} wants: {"score": 1}"#), Some(Code::SeveralCandidates));
+    }
+
+    #[test]
+    fn texts_made_to_cost_time_cost_little() {
+        const TIMES: usize = 1 << 14;
+        for piece in [
+            "{",
+            "[",
+            "{ ",
+            "[{",
+            "{}",
+            "{\"",
+            "{\"a\":",
+            "{\"a\":[",
+            "{'a':'",
+            "{\"a\":}",
+            "<think>",
+            "{\"score\":1}</think>",
+            "```",
+            "\"",
+            "{a:<think>",
+        ] {
+            let _ = extract(&piece.repeat(TIMES), None, KEYS);
+        }
+    }
 }

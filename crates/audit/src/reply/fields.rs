@@ -52,7 +52,11 @@ impl<'a> Fields<'a> {
         };
         match number.filter(|number| range.contains(number)) {
             None => {
-                self.refuse(Code::OutOfRange, key, format!("expected a number from {} to {}", range.start(), range.end()));
+                self.refuse(
+                    Code::OutOfRange,
+                    key,
+                    format!("expected a number from {} to {}", range.start(), range.end()),
+                );
                 None
             }
             found => found,
@@ -76,7 +80,11 @@ impl<'a> Fields<'a> {
             self.refuse(Code::OutOfRange, key, "expected a whole number from 0");
             return None;
         }
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole and within the exact range of f64")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "whole and within the exact range of f64"
+        )]
         Some(float as u64)
     }
 
@@ -116,7 +124,11 @@ impl<'a> Fields<'a> {
     }
 
     /// One of the allowed words, or null; the key must be there.
-    pub fn nullable_word(&mut self, key: &'static str, allowed: &[&'static str]) -> Option<Option<&'static str>> {
+    pub fn nullable_word(
+        &mut self,
+        key: &'static str,
+        allowed: &[&'static str],
+    ) -> Option<Option<&'static str>> {
         let wanted = format!("{} or null", expected(allowed));
         match self.present(key, &wanted)? {
             Value::Null => Some(None),
@@ -126,7 +138,11 @@ impl<'a> Fields<'a> {
     }
 
     /// A list of objects, each read by `read`; the ones that could be read.
-    pub fn list<T>(&mut self, key: &'static str, mut read: impl FnMut(&mut Fields<'a>) -> Option<T>) -> Option<Vec<T>> {
+    pub fn list<T>(
+        &mut self,
+        key: &'static str,
+        mut read: impl FnMut(&mut Fields<'a>) -> Option<T>,
+    ) -> Option<Vec<T>> {
         let value = self.required(key, "an array")?;
         let Value::Array(items) = value else { return self.wrong_type(key, value, "an array") };
         let mut out = Vec::with_capacity(items.len());
@@ -148,7 +164,8 @@ impl<'a> Fields<'a> {
 
     /// Everything that was wrong, and what was odd; keys that nobody asked for are odd.
     pub fn finish(mut self) -> (Vec<Problem>, Vec<String>) {
-        let extra: Vec<&String> = self.object.keys().filter(|key| !self.asked.contains(&key.as_str())).collect();
+        let extra: Vec<&String> =
+            self.object.keys().filter(|key| !self.asked.contains(&key.as_str())).collect();
         for key in extra {
             self.notes.push(format!("{}: unknown key, ignored", member(&self.path, key)));
         }
@@ -212,7 +229,8 @@ mod tests {
 
     #[test]
     fn numbers_are_not_guessed() {
-        let value = json!({"a": "0.5", "b": true, "c": 2.5, "d": 2.0, "e": -1, "f": 1.5, "g": null, "h": 1e300});
+        let value =
+            json!({"a": "0.5", "b": true, "c": 2.5, "d": 2.0, "e": -1, "f": 1.5, "g": null, "h": 1e300});
         let found = problems(&value, |fields| {
             fields.number("a", 0.0..=1.0);
             fields.number("b", 0.0..=1.0);

@@ -16,7 +16,9 @@ pub fn digit(c: char) -> Option<u8> {
     // Unicode encodes decimal digits in runs of ten, zero first.
     let mut value = 0;
     let mut before = u32::from(c);
-    while let Some(previous) = before.checked_sub(1).and_then(char::from_u32).filter(|previous| is_decimal(*previous)) {
+    while let Some(previous) =
+        before.checked_sub(1).and_then(char::from_u32).filter(|previous| is_decimal(*previous))
+    {
         value = (value + 1) % 10;
         before = u32::from(previous);
     }
@@ -82,7 +84,10 @@ pub fn is_quotation(c: char) -> bool {
 
 /// Hyphens, dashes and minus signs.
 pub fn is_dash(c: char) -> bool {
-    matches!(c, '-' | '\u{2010}'..='\u{2015}' | '\u{2043}' | '\u{2212}' | '\u{fe58}' | '\u{fe63}' | '\u{ff0d}')
+    matches!(
+        c,
+        '-' | '\u{2010}'..='\u{2015}' | '\u{2043}' | '\u{2212}' | '\u{fe58}' | '\u{fe63}' | '\u{ff0d}'
+    )
 }
 
 /// Dashes that part clauses, with or without spaces around them.
@@ -92,7 +97,24 @@ pub fn is_long_dash(c: char) -> bool {
 
 /// Marks that begin a list item.
 pub fn is_bullet(c: char) -> bool {
-    matches!(c, '•' | '‣' | '◦' | '●' | '○' | '▪' | '▫' | '■' | '□' | '⁃' | '·' | '∙' | '➢' | '►' | '✓' | '✔')
+    matches!(
+        c,
+        '•' | '‣'
+            | '◦'
+            | '●'
+            | '○'
+            | '▪'
+            | '▫'
+            | '■'
+            | '□'
+            | '⁃'
+            | '·'
+            | '∙'
+            | '➢'
+            | '►'
+            | '✓'
+            | '✔'
+    )
 }
 
 /// Gives the compatibility form of one character to `emit`. Superscripts, subscripts, fractions and
@@ -125,7 +147,8 @@ mod tests {
 
     #[test]
     fn digits_of_every_script_have_their_value() {
-        for (c, value) in [('7', 7), ('٣', 3), ('۹', 9), ('７', 7), ('๒', 2), ('𝟘', 0), ('𝟡', 9), ('𝟢', 0)] {
+        for (c, value) in [('7', 7), ('٣', 3), ('۹', 9), ('７', 7), ('๒', 2), ('𝟘', 0), ('𝟡', 9), ('𝟢', 0)]
+        {
             assert_eq!(digit(c), Some(value), "{c}");
         }
         for c in ['²', '½', '①', 'Ⅷ', '三', 'a'] {

@@ -1,7 +1,7 @@
 //! What stands in an answer and says nothing: list marks, citations, links, emphasis.
 
 use super::chars::{digit, is_bullet, is_letter, is_word, leading_word};
-use super::number_words;
+use super::numbers;
 use super::sentences::Kept;
 
 /// What a line begins with.
@@ -18,6 +18,27 @@ pub(super) struct Leading {
 /// A horizontal rule, a fence, or the ruler of a table.
 pub(super) fn is_rule_line(line: &[Kept]) -> bool {
     !line.iter().any(|(c, _)| is_word(*c))
+}
+
+/// What a fence line opens: prose in a frame, or code.
+pub(super) fn fence(line: &str) -> Option<bool> {
+    let info = line.trim().strip_prefix("```").or_else(|| line.trim().strip_prefix("~~~"))?;
+    let name = info.trim_matches(|c: char| matches!(c, '`' | '~') || c.is_whitespace()).to_ascii_lowercase();
+    Some(!matches!(name.as_str(), "" | "text" | "txt" | "plaintext" | "markdown" | "md"))
+}
+
+/// Whether a line only names a source.
+pub(super) fn names_source(line: &str) -> bool {
+    line.split_once([':', '：']).is_some_and(|(label, _)| heads_sources(label))
+}
+
+/// Whether a line is the heading of a list of sources, which says nothing about the question.
+pub(super) fn heads_sources(line: &str) -> bool {
+    const WORDS: &str = "references reference sources source citations bibliography footnotes quellen quelle literatur \
+        références sources fuentes referencias bibliografía fonti riferimenti fontes referências bronnen источники \
+        参考文献 参考资料 来源 出典 出処 참고문헌 출처 المصادر المراجع";
+    let bare = line.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    !bare.is_empty() && WORDS.split_whitespace().any(|word| word == bare)
 }
 
 /// The heading, bullet and number marks at the beginning of a line.
@@ -39,7 +60,9 @@ pub(super) fn leading_mark(line: &[Kept]) -> Leading {
                 mark.length += length;
                 mark.is_item = true;
             }
-            None if emphasis > 0 && (numbering(&rest[emphasis..]).is_some() || label(&rest[emphasis..]).is_some()) => {
+            None if emphasis > 0
+                && (numbering(&rest[emphasis..]).is_some() || label(&rest[emphasis..]).is_some()) =>
+            {
                 mark.length += emphasis;
             }
             None => break,
@@ -90,6 +113,11 @@ fn numbering(line: &[Kept]) -> Option<usize> {
     if matches!(first, '①'..='⑳' | '⓪' | '❶'..='❿' | '➀'..='➓') {
         return Some(1);
     }
+    // A digit in a key cap.
+    let cap = line.iter().take(3).position(|(c, _)| *c == '\u{20e3}');
+    if let Some(cap) = cap.filter(|_| digit(first).is_some()) {
+        return Some(cap + 1);
+    }
     let opening = usize::from(matches!(first, '(' | '（'));
     let digits = line[opening..].iter().take_while(|(c, _)| digit(*c).is_some()).count();
     let letters = line[opening..].iter().take_while(|(c, _)| c.is_ascii_alphabetic()).count();
@@ -103,8 +131,10 @@ fn numbering(line: &[Kept]) -> Option<usize> {
     let closing = line.get(opening + count)?.0;
     let end = opening + count + 1;
     match closing {
-        ')' | '）' if opening == 1 || is_blank_at(line, end) || digits == 0 || !is_digit_at(line, end) => Some(end),
-        '.' | '．' if opening == 0 && is_blank_at(line, end) => {
+        ')' | '）' if opening == 1 || is_blank_at(line, end) || digits == 0 || !is_digit_at(line, end) => {
+            Some(end)
+        }
+        '.' | '．' if opening == 0 && (is_blank_at(line, end) || line[end].0 == '*') => {
             let is_initial = digits == 0 && line[0].0.is_uppercase();
             (!is_initial && !is_month_at(line, end)).then_some(end)
         }
@@ -120,18 +150,15 @@ fn is_digit_at(line: &[Kept], at: usize) -> bool {
 /// `3. Mai` at the beginning of a line is a date.
 fn is_month_at(line: &[Kept], at: usize) -> bool {
     let start = at + blanks(&line[at..]);
-    number_words::month(&leading_word(line[start..].iter().map(|(c, _)| *c), 12)).is_some()
+    numbers::words::month(&leading_word(line[start..].iter().map(|(c, _)| *c), 12)).is_some()
 }
 
 /// `Step 1:`, `Tip 3 -`, `第2章`.
 fn label(line: &[Kept]) -> Option<usize> {
-    const LABELS: [&str; 28] = [
-        "step", "part", "phase", "stage", "option", "tip", "point", "reason", "example", "question", "answer", "method",
-        "day", "week", "note", "figure", "fig", "table", "chapter", "section", "rule", "fact", "item", "schritt",
-        "étape", "paso", "passo", "stap",
-    ];
+    const LABELS: &str = "step part phase stage option tip point reason example question answer method day week note figure \
+        fig table chapter section rule fact item schritt étape paso passo stap";
     let word = leading_word(line.iter().map(|(c, _)| *c), 12);
-    if !LABELS.contains(&word.as_str()) {
+    if !LABELS.split(' ').any(|label| label == word) {
         return None;
     }
     let mut at = line.iter().take_while(|(c, _)| is_letter(*c)).count();
@@ -139,7 +166,8 @@ fn label(line: &[Kept]) -> Option<usize> {
     let digits = line[at..].iter().take_while(|(c, _)| digit(*c).is_some()).count();
     at += digits;
     at += line[at..].iter().take_while(|(c, _)| *c == '*').count();
-    let is_closed = matches!(line.get(at)?.0, ':' | '：' | '.' | ')' | '-' | '–' | '—') && !is_digit_at(line, at + 1);
+    let is_closed =
+        matches!(line.get(at)?.0, ':' | '：' | '.' | ')' | '-' | '–' | '—') && !is_digit_at(line, at + 1);
     ((1..=3).contains(&digits) && is_closed).then_some(at + 1)
 }
 
@@ -159,7 +187,9 @@ pub(super) fn clean(line: &[Kept]) -> Vec<Kept> {
             }
         } else {
             let is_emphasis = matches!(c, '*' | '_' | '`') && is_at_edge(line, at);
-            if !is_emphasis && !(c.is_whitespace() && out.last().is_some_and(|(last, _)| last.is_whitespace())) {
+            let is_second_blank =
+                c.is_whitespace() && out.last().is_some_and(|(last, _)| last.is_whitespace());
+            if !is_emphasis && !is_second_blank {
                 out.push((c, place));
             }
             at += 1;
@@ -203,10 +233,18 @@ fn removed(line: &[Kept], at: usize) -> Option<usize> {
         '（' => group(rest, '）').filter(|length| is_citation(&rest[1..length - 1], false)),
         '^' => {
             let digits = rest[1..].iter().take_while(|(c, _)| digit(*c).is_some()).count();
-            let is_power = at.checked_sub(1).is_some_and(|before| is_digit_at(line, before));
+            // `10^6` is a power; `23:10^6` and `1931^6` have a footnote.
+            let base: String = line[..at]
+                .iter()
+                .rev()
+                .map(|(c, _)| *c)
+                .take_while(|c| digit(*c).is_some() || *c == ':')
+                .collect();
+            let is_power = !base.is_empty() && base.len() < 4;
             (digits > 0 && !is_power).then_some(digits + 1)
         }
         '<' => tag(rest),
+        '{' => data(rest),
         'h' | 'w' if at == 0 || !is_word(line[at - 1].0) => url(rest),
         _ => None,
     }
@@ -220,13 +258,36 @@ fn group(rest: &[Kept], closing: char) -> Option<usize> {
     (!inner.is_empty() && !inner.iter().any(|(c, _)| *c == opening)).then_some(length)
 }
 
+/// The length of a JSON object in a text: data, and nobody's statement.
+fn data(rest: &[Kept]) -> Option<usize> {
+    let mut depth = 0_usize;
+    let mut has_key = false;
+    for (at, (c, _)) in rest.iter().enumerate().take(4096) {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ':' => {
+                has_key |=
+                    rest[..at].iter().rev().find(|(c, _)| !c.is_whitespace()).is_some_and(|(c, _)| *c == '"')
+            }
+            _ => {}
+        }
+        if depth == 0 {
+            return has_key.then_some(at + 1);
+        }
+    }
+    None
+}
+
 fn is_citation(inner: &[Kept], is_square: bool) -> bool {
-    const WORDS: [&str; 22] = [
-        "source", "sources", "doc", "docs", "document", "documents", "chunk", "passage", "ref", "reference", "context",
-        "evidence", "citation", "see", "quelle", "fuente", "fonte", "出典", "来源", "note", "footnote", "id",
-    ];
+    const WORDS: &str = "source sources doc docs document documents chunk passage ref reference context evidence citation \
+        see quelle fuente fonte 出典 来源 note footnote id p pp page pages";
     let text: String = inner.iter().map(|(c, _)| *c).collect::<String>().to_lowercase();
-    let is_listed = |c: char| digit(c).is_some() || matches!(c, ' ' | ',' | ';' | '-' | '–' | '^' | '*' | '、' | '，');
+    if text.contains("et al") {
+        return true;
+    }
+    let is_listed =
+        |c: char| digit(c).is_some() || matches!(c, ' ' | ',' | ';' | '-' | '–' | '^' | '*' | '、' | '，');
     let digits = text.chars().filter(|c| digit(*c).is_some()).count();
     if digits > 0 && text.chars().all(is_listed) {
         let longest = text.split(|c| digit(c).is_none()).map(|run| run.chars().count()).max().unwrap_or(0);
@@ -237,9 +298,10 @@ fn is_citation(inner: &[Kept], is_square: bool) -> bool {
     }
     let rest = text.trim_start_matches(is_letter);
     let word = &text[..text.len() - rest.len()];
-    let leads = rest.starts_with([':', '：', ' ', '_', '-', '.', '[']) || rest.starts_with(|c| digit(c).is_some());
+    let leads =
+        rest.starts_with([':', '：', ' ', '_', '-', '.', '[']) || rest.starts_with(|c| digit(c).is_some());
     let says_which = digits > 0 || rest.contains([':', '：']) || (is_square && rest.is_empty());
-    WORDS.contains(&word) && (leads || rest.is_empty()) && says_which
+    WORDS.split(' ').any(|known| known == word) && (leads || rest.is_empty()) && says_which
 }
 
 fn tag(rest: &[Kept]) -> Option<usize> {
@@ -249,7 +311,11 @@ fn tag(rest: &[Kept]) -> Option<usize> {
     let text: String = rest[1..length - 1].iter().map(|(c, _)| *c).collect();
     if text == "sup" {
         let digits = rest[length..].iter().take_while(|(c, _)| digit(*c).is_some() || *c == ',').count();
-        return if rest[length + digits..].starts_with_chars("</sup>") { Some(length + digits + 6) } else { Some(length) };
+        return if rest[length + digits..].starts_with_chars("</sup>") {
+            Some(length + digits + 6)
+        } else {
+            Some(length)
+        };
     }
     let is_name = name > 0 && rest.get(1 + closing)?.0.is_ascii_alphabetic();
     (is_name && !text.contains('<')).then_some(length)

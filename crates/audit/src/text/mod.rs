@@ -1,12 +1,12 @@
 //! Language-aware reading of texts: sentences, words and numbers, in any script.
 //!
-//! Nothing here depends on ASCII or on a full stop. Offsets count Unicode scalar values.
+//! Scripts without capitals, spaces or full stops are read as well as others. Places are counted in
+//! Unicode scalar values.
 
 pub(crate) mod chars;
 pub(crate) mod fold;
 mod marks;
-pub(crate) mod number_words;
-mod numbers;
+pub(crate) mod numbers;
 mod sentences;
 mod stop_words;
 mod words;

@@ -40,8 +40,8 @@ const KOREAN: &str = "은 는 이 가 을 를 의 에 에서 와 과 도 로 으
 
 static ALL: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     let lists = [
-        ENGLISH, GERMAN, FRENCH, SPANISH, ITALIAN, PORTUGUESE, DUTCH, RUSSIAN, ARABIC, HINDI, CHINESE, JAPANESE, THAI,
-        KOREAN,
+        ENGLISH, GERMAN, FRENCH, SPANISH, ITALIAN, PORTUGUESE, DUTCH, RUSSIAN, ARABIC, HINDI, CHINESE,
+        JAPANESE, THAI, KOREAN,
     ];
     lists.iter().flat_map(|list| list.split_whitespace()).collect()
 });

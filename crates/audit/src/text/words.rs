@@ -36,7 +36,9 @@ fn ascii_words(stretch: &str, out: &mut Vec<String>) {
             }
             let (before, after) = (bytes[at - 1], bytes.get(at + 1).copied().unwrap_or(b' '));
             let joins = match bytes.get(at) {
-                Some(b'.' | b'\'') => both(before, after, u8::is_ascii_alphabetic) || both(before, after, u8::is_ascii_digit),
+                Some(b'.' | b'\'') => {
+                    both(before, after, u8::is_ascii_alphabetic) || both(before, after, u8::is_ascii_digit)
+                }
                 Some(b':') => both(before, after, u8::is_ascii_alphabetic),
                 Some(b',' | b';') => both(before, after, u8::is_ascii_digit),
                 _ => false,
@@ -150,7 +152,9 @@ impl Vocabulary {
     pub fn places(&self, word: &str) -> Vec<usize> {
         let mut places = self.words.get(word).cloned().unwrap_or_default();
         if word.chars().any(is_unspaced) {
-            places.extend(self.unspaced.iter().filter(|(_, text)| text.contains(word)).map(|(number, _)| *number));
+            places.extend(
+                self.unspaced.iter().filter(|(_, text)| text.contains(word)).map(|(number, _)| *number),
+            );
         } else {
             for other in self.inflections(word) {
                 places.extend(self.words.get(other).into_iter().flatten());
@@ -189,7 +193,7 @@ mod tests {
 
     #[test]
     fn content_words_of_several_scripts() {
-        assert_eq!(content_words("The last tram leaves Harbour Square at 23:40."), ["last", "tram", "leaves", "harbour", "square"]);
+        assert_eq!(content_words("The old mill opens its doors at 9:20."), ["old", "mill", "opens", "doors"]);
         assert_eq!(content_words("L’eau de Turner's maison"), ["eau", "de", "turner", "maison"]);
         assert_eq!(content_words("東京タワーは高い"), ["東京", "タワー", "高い"]);
         assert!(content_words("รถไฟออกจากสถานีทุกวัน").len() >= 3);
@@ -203,7 +207,7 @@ mod tests {
         for word in ["study", "studied", "recommendation", "leaves", "leave", "タワー", "高い"] {
             assert!(vocabulary.holds(word), "{word}");
         }
-        for word in ["student", "record", "tram", "低い"] {
+        for word in ["student", "record", "mill", "低い"] {
             assert!(!vocabulary.holds(word), "{word}");
         }
     }

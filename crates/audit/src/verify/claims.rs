@@ -56,7 +56,8 @@ impl Listed {
 
     /// The numbers and dates of the claim that none of its quotes has, as they are written.
     pub fn numbers_not_in<'q>(&self, quotes: impl IntoIterator<Item = &'q str>) -> Vec<&str> {
-        let telling: Vec<&Number> = self.numbers.iter().filter(|number| number.form != Form::Incidental).collect();
+        let telling: Vec<&Number> =
+            self.numbers.iter().filter(|number| number.form != Form::Incidental).collect();
         if telling.is_empty() {
             return Vec::new();
         }
@@ -89,26 +90,40 @@ impl Answer {
     pub fn new(trace: &Trace, section: Option<Span>) -> Self {
         let text = trace.answer.as_deref().unwrap_or_default();
         let query = trace.query.as_deref().unwrap_or_default();
+        let has_digit = |id: &&str| id.chars().any(|c| text::chars::digit(c).is_some());
+        let cited: Vec<&str> =
+            trace.chunks().iter().filter_map(|chunk| chunk.source_id.as_deref()).filter(has_digit).collect();
         let mut answer = Vocabulary::default();
         let mut sentences = Vec::new();
         for (at, sentence) in text::sentences(text).into_iter().enumerate() {
             let words = words(&sentence.text);
             answer.add(at, &sentence.text, &words);
             let content = words.iter().filter(|word| text::is_content(word)).cloned().collect();
-            let numbers = numbers(&sentence.text);
-            let is_in_section = section.is_none_or(|section| (section.start..section.end).contains(&sentence.span.start));
+            let mut numbers = numbers(&sentence.text);
+            leave_citations(&sentence.text, &cited, &mut numbers);
+            let is_in_section =
+                section.is_none_or(|section| (section.start..section.end).contains(&sentence.span.start));
             let mut pool = Pool::default();
             pool.add(&numbers);
             sentences.push(Prepared { sentence, words, content, numbers, pool, is_in_section });
         }
         let size = sentences.iter().map(|sentence| sentence.content.len()).sum();
-        let affirms = sentences.iter().any(|sentence| sentence.words.first().is_some_and(|word| is_yes_or_no(word)));
-        Self { sentences, answer, query: Vocabulary::of(query), numbers: Pool::of([text, query]), size, affirms }
+        let affirms =
+            sentences.iter().any(|sentence| sentence.words.first().is_some_and(|word| is_yes_or_no(word)));
+        Self {
+            sentences,
+            answer,
+            query: Vocabulary::of(query),
+            numbers: Pool::of([text, query]),
+            size,
+            affirms,
+        }
     }
 
     /// Aligns the judge's claims with the answer. `list` is the path of the list in the reply.
     pub fn check(&self, claims: &[Listed], list: &str) -> Checked {
-        let mut checked = Checked { has_statements: self.statements().next().is_some(), ..Checked::default() };
+        let mut checked =
+            Checked { has_statements: self.statements().next().is_some(), ..Checked::default() };
         let mut lookup = Lookup { answer: self, known: HashMap::new() };
         for claim in claims {
             let alignment = lookup.align(claim);
@@ -123,24 +138,37 @@ impl Answer {
 
     fn statements(&self) -> impl Iterator<Item = &Prepared> {
         self.sentences.iter().filter(|prepared| {
-            prepared.is_in_section && prepared.sentence.is_statement() && !(prepared.content.is_empty() && prepared.numbers.is_empty())
+            prepared.is_in_section
+                && prepared.sentence.is_statement()
+                && !(prepared.content.is_empty() && prepared.numbers.is_empty())
         })
     }
 
     fn invention(&self, claim: &Listed, alignment: &Alignment) -> Option<Problem> {
         const ENOUGH: usize = 3;
-        let invented = |message: String| Some(Problem::new(Code::InventedClaim, claim.path.as_str(), message));
-        let foreign = claim.numbers.iter().find(|number| number.form == Form::Digits && !self.numbers.holds_loosely(number));
+        let invented =
+            |message: String| Some(Problem::new(Code::InventedClaim, claim.path.as_str(), message));
+        let foreign = claim
+            .numbers
+            .iter()
+            .find(|number| number.form == Form::Digits && !self.numbers.holds_loosely(number));
         if let Some(number) = foreign {
-            return invented(format!("the answer does not say this: `{}` stands neither in it nor in the question", number.text));
+            return invented(format!(
+                "the answer does not say this: `{}` stands neither in it nor in the question",
+                number.text
+            ));
         }
         let (known, total) = (alignment.known, claim.content.len());
         if known * 2 < total {
-            return invented(format!("the answer does not say this: it has {known} of the claim's {total} content words"));
+            return invented(format!(
+                "the answer does not say this: it has {known} of the claim's {total} content words"
+            ));
         }
         let shares_number = claim.numbers.iter().any(|number| self.numbers.holds_loosely(number));
         if total > 0 && alignment.held == 0 && self.size >= ENOUGH && !shares_number && !self.affirms {
-            return invented("the answer does not say this: all of the claim's words come from the question".to_owned());
+            return invented(
+                "the answer does not say this: all of the claim's words come from the question".to_owned(),
+            );
         }
         None
     }
@@ -152,7 +180,10 @@ impl Answer {
             let count = seen.entry(claim.words.as_slice()).or_default();
             *count += 1;
             if *count > 1 && *count > self.times_said(claim, *span) {
-                let message = format!("this claim comes more often than the answer makes it: \"{}\"", shorten(&claim.text, 80));
+                let message = format!(
+                    "this claim comes more often than the answer makes it: \"{}\"",
+                    shorten(&claim.text, 80)
+                );
                 problems.push(Problem::new(Code::DuplicateClaim, claim.path.as_str(), message));
             }
         }
@@ -162,14 +193,18 @@ impl Answer {
     /// How often the answer says what the claim says: word by word, or in the sentence that it is aligned with.
     fn times_said(&self, claim: &Listed, span: Option<Span>) -> usize {
         let length = claim.words.len().max(1);
-        let literally: usize =
-            self.sentences.iter().map(|prepared| prepared.words.windows(length).filter(|window| *window == claim.words).count()).sum();
+        let literally: usize = self
+            .sentences
+            .iter()
+            .map(|prepared| prepared.words.windows(length).filter(|window| *window == claim.words).count())
+            .sum();
         let aligned = self.sentences.iter().find(|prepared| Some(prepared.sentence.span) == span);
-        let repeated = aligned.map_or(0, |aligned| self.sentences.iter().filter(|other| other.words == aligned.words).count());
+        let repeated = aligned
+            .map_or(0, |aligned| self.sentences.iter().filter(|other| other.words == aligned.words).count());
         literally.max(repeated)
     }
 
-    /// Statements with a number or date that no claim holds.
+    /// Statements of which a number or date was left out.
     fn gaps(&self, claims: &[Listed], list: &str) -> Vec<Problem> {
         let mut pool = Pool::default();
         for claim in claims {
@@ -179,10 +214,16 @@ impl Answer {
         }
         let mut problems = Vec::new();
         for prepared in self.statements() {
-            let open = prepared.numbers.iter().find(|number| number.form == Form::Digits && !pool.holds_loosely(number));
+            let open = prepared
+                .numbers
+                .iter()
+                .find(|number| number.form == Form::Digits && !pool.holds_loosely(number));
             if let Some(number) = open {
-                let message =
-                    format!("no claim holds `{}` of the answer's sentence \"{}\"", number.text, shorten(&prepared.sentence.text, 120));
+                let message = format!(
+                    "no claim holds `{}` of the answer's sentence \"{}\"",
+                    number.text,
+                    shorten(&prepared.sentence.text, 120)
+                );
                 problems.push(Problem::new(Code::UncoveredSentence, list, message));
             }
         }
@@ -202,6 +243,23 @@ impl Answer {
         }
         #[expect(clippy::cast_precision_loss, reason = "an answer has fewer than 2^52 words")]
         (total > 0).then(|| held as f64 / total as f64)
+    }
+}
+
+/// Takes out the numbers of source ids that a sentence cites in brackets: `[Section 3.2]` states no 3.2.
+fn leave_citations(sentence: &str, ids: &[&str], found: &mut Vec<Number>) {
+    if found.is_empty() || !sentence.contains(['[', '(', '【']) {
+        return;
+    }
+    for id in ids {
+        let is_cited = sentence.match_indices(id).any(|(at, _)| {
+            sentence[..at].trim_end().ends_with(['[', '(', '【', ',', ';', ':'])
+                && sentence[at + id.len()..].trim_start().starts_with([']', ')', '】', ',', ';'])
+        });
+        if is_cited {
+            let pool = Pool::of([*id]);
+            found.retain(|number| !pool.holds(number));
+        }
     }
 }
 
@@ -243,11 +301,18 @@ impl<'a> Lookup<'a> {
             }
         }
         if !claim.numbers.is_empty() {
-            for (prepared, count) in answer.sentences.iter().zip(&mut shared).filter(|(prepared, _)| !prepared.numbers.is_empty()) {
-                *count += 3 * claim.numbers.iter().filter(|number| prepared.pool.holds_loosely(number)).count();
+            for (prepared, count) in
+                answer.sentences.iter().zip(&mut shared).filter(|(prepared, _)| !prepared.numbers.is_empty())
+            {
+                *count +=
+                    3 * claim.numbers.iter().filter(|number| prepared.pool.holds_loosely(number)).count();
             }
         }
-        let best = shared.iter().enumerate().filter(|(_, count)| **count > 0).max_by_key(|(at, count)| (**count, usize::MAX - at));
+        let best = shared
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0)
+            .max_by_key(|(at, count)| (**count, usize::MAX - at));
         Alignment { span: best.map(|(at, _)| answer.sentences[at].sentence.span), held, known }
     }
 }
@@ -256,16 +321,132 @@ impl<'a> Lookup<'a> {
 fn reports(word: &str) -> bool {
     matches!(
         word,
-        "answer" | "answers" | "response" | "assistant" | "model" | "states" | "stated" | "says" | "said" | "claims" | "claimed"
-            | "mentions" | "according" | "user" | "question" | "query" | "asserts" | "indicates"
+        "answer"
+            | "answers"
+            | "response"
+            | "assistant"
+            | "model"
+            | "states"
+            | "stated"
+            | "says"
+            | "said"
+            | "claims"
+            | "claimed"
+            | "mentions"
+            | "according"
+            | "user"
+            | "question"
+            | "query"
+            | "asserts"
+            | "indicates"
     )
 }
 
 fn is_yes_or_no(word: &str) -> bool {
     matches!(
         word,
-        "yes" | "no" | "yeah" | "yep" | "nope" | "correct" | "indeed" | "absolutely" | "ja" | "nein" | "doch" | "nee" | "oui" | "non" | "si"
-            | "sí" | "sim" | "não" | "да" | "нет" | "نعم" | "لا" | "はい" | "ええ" | "いいえ" | "是" | "是的" | "不是" | "对" | "没有" | "네" | "예"
-            | "아니요" | "हाँ" | "हां" | "नहीं" | "tak" | "nie" | "evet" | "hayır" | "có" | "không" | "ใช่" | "ไม่"
+        "yes"
+            | "no"
+            | "yeah"
+            | "yep"
+            | "nope"
+            | "correct"
+            | "indeed"
+            | "absolutely"
+            | "ja"
+            | "nein"
+            | "doch"
+            | "nee"
+            | "oui"
+            | "non"
+            | "si"
+            | "sí"
+            | "sim"
+            | "não"
+            | "да"
+            | "нет"
+            | "نعم"
+            | "لا"
+            | "はい"
+            | "ええ"
+            | "いいえ"
+            | "是"
+            | "是的"
+            | "不是"
+            | "对"
+            | "没有"
+            | "네"
+            | "예"
+            | "아니요"
+            | "हाँ"
+            | "हां"
+            | "नहीं"
+            | "tak"
+            | "nie"
+            | "evet"
+            | "hayır"
+            | "có"
+            | "không"
+            | "ใช่"
+            | "ไม่"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const ANSWER: &str =
+        "The ferry leaves at 7:15. It carries 40 cars [Rule 9 b]. Meals are served on board.";
+
+    fn trace(answer: &str) -> Trace {
+        serde_json::from_value(json!({
+            "schema": trace::SCHEMA, "trace_id": "t", "project": "p", "query": "When does the ferry to Oye leave?", "answer": answer,
+            "retrieval": {"chunks": [{"source_id": "Rule 9 b", "text": "Forty cars."}]}
+        }))
+        .unwrap()
+    }
+
+    fn check(section: Option<Span>, claims: &[&str]) -> Checked {
+        let listed: Vec<Listed> =
+            claims.iter().enumerate().map(|(at, claim)| Listed::new(claim, format!("$[{at}]"))).collect();
+        Answer::new(&trace(ANSWER), section).check(&listed, "$")
+    }
+
+    fn codes(checked: &Checked) -> Vec<Code> {
+        checked.problems.iter().map(|problem| problem.code).collect()
+    }
+
+    #[test]
+    fn claims_are_aligned_with_their_sentences() {
+        let checked = check(
+            None,
+            &["On board meals are served.", "40 cars are carried.", "The ferry to Oye leaves at 07:15."],
+        );
+        assert!(checked.problems.is_empty(), "{:?}", checked.problems);
+        let text: Vec<&str> = checked.spans.iter().map(|span| text::slice(ANSWER, span.unwrap())).collect();
+        assert_eq!(
+            text,
+            ["Meals are served on board.", "It carries 40 cars [Rule 9 b].", "The ferry leaves at 7:15."]
+        );
+        assert_eq!(checked.coverage, Some(7.0 / 8.0), "`Rule` is in no claim");
+    }
+
+    #[test]
+    fn only_the_section_has_to_be_covered() {
+        let section = Span { start: 26, end: 56 };
+        assert!(check(Some(section), &["The ferry carries 40 cars."]).problems.is_empty());
+        assert_eq!(codes(&check(None, &["The ferry carries 40 cars."])), [Code::UncoveredSentence]);
+        assert_eq!(codes(&check(Some(section), &["Meals are served on board."])), [Code::UncoveredSentence]);
+    }
+
+    #[test]
+    fn a_claim_in_the_words_of_the_question_alone_is_invented_unless_the_answer_says_yes() {
+        let claims = [Listed::new("The ferry to Oye leaves.", "$[0]".into())];
+        let no_ferry = trace("Meals are served on board every evening.");
+        assert_eq!(codes(&Answer::new(&no_ferry, None).check(&claims, "$")), [Code::InventedClaim]);
+        let yes = trace("Yes, it does so without any interruption in winter.");
+        assert!(Answer::new(&yes, None).check(&claims, "$").problems.is_empty());
+    }
 }

@@ -84,8 +84,14 @@ impl<'a> Corpus<'a> {
             return None;
         }
         known(id).or_else(|| {
-            let cuts = id.char_indices().rev().filter(|(_, c)| matches!(c, ',' | '#' | '，' | '、') || c.is_whitespace());
-            cuts.take(64).map(|(at, _)| id[..at].trim_end()).filter(|prefix| !prefix.is_empty()).find_map(known)
+            let cuts = id
+                .char_indices()
+                .rev()
+                .filter(|(_, c)| matches!(c, ',' | '#' | '，' | '、') || c.is_whitespace());
+            cuts.take(64)
+                .map(|(at, _)| id[..at].trim_end())
+                .filter(|prefix| !prefix.is_empty())
+                .find_map(known)
         })
     }
 
@@ -106,16 +112,24 @@ impl<'a> Corpus<'a> {
         if let Some(found) = self.find_in(&needle, &others) {
             return Err(Missing::Elsewhere(found));
         }
-        let folded = wanted.iter().chain(&others).filter_map(|at| self.chunks.get(*at)).map(|chunk| chunk.folded().text.as_str());
-        Err(Missing::Nowhere(near::describe(needle.folded().first().map_or("", |pattern| pattern.text.as_str()), folded)))
+        let folded = wanted
+            .iter()
+            .chain(&others)
+            .filter_map(|at| self.chunks.get(*at))
+            .map(|chunk| chunk.folded().text.as_str());
+        Err(Missing::Nowhere(near::describe(
+            needle.folded().first().map_or("", |pattern| pattern.text.as_str()),
+            folded,
+        )))
     }
 
     /// The best place in these chunks.
     fn find_in(&self, needle: &Needle<'_>, chunks: &[usize]) -> Option<Found> {
         let chunk_at = |at: usize| self.chunks.get(at).map(|chunk| (at, chunk));
-        let exact = chunks.iter().filter_map(|at| chunk_at(*at)).find_map(|(at, chunk)| {
-            Some((at, chunk, needle.exact_in(chunk.text)?, MatchGrade::Exact))
-        });
+        let exact = chunks
+            .iter()
+            .filter_map(|at| chunk_at(*at))
+            .find_map(|(at, chunk)| Some((at, chunk, needle.exact_in(chunk.text)?, MatchGrade::Exact)));
         let best = exact.or_else(|| {
             let hits = chunks.iter().filter_map(|at| chunk_at(*at)).filter_map(|(at, chunk)| {
                 let (range, grade) = needle.folded_in(chunk)?;
@@ -124,9 +138,10 @@ impl<'a> Corpus<'a> {
             hits.min_by_key(|(.., grade)| *grade)
         });
         let best = best.or_else(|| {
-            chunks.iter().filter_map(|at| chunk_at(*at)).find_map(|(at, chunk)| {
-                Some((at, chunk, needle.elided_in(chunk)?, MatchGrade::Elided))
-            })
+            chunks
+                .iter()
+                .filter_map(|at| chunk_at(*at))
+                .find_map(|(at, chunk)| Some((at, chunk, needle.elided_in(chunk)?, MatchGrade::Elided)))
         });
         let (at, chunk, range, grade) = best?;
         let start = chunk.text[..range.start].chars().count();
@@ -230,7 +245,9 @@ fn in_order(pieces: &[Vec<Pattern>], chunk: &Chunk<'_>) -> Option<Range<usize>> 
     for variants in pieces {
         let (end, range) = variants.iter().find_map(|pattern| {
             let places = pattern.places(&folded.text, from);
-            places.map(|range| (range.end, folded.original(range))).find(|(_, range)| is_whole(chunk.text, range))
+            places
+                .map(|range| (range.end, folded.original(range)))
+                .find(|(_, range)| is_whole(chunk.text, range))
         })?;
         from = end;
         whole = Some(whole.map_or(range.clone(), |whole| whole.start..range.end));
@@ -240,7 +257,7 @@ fn in_order(pieces: &[Vec<Pattern>], chunk: &Chunk<'_>) -> Option<Range<usize>> 
 
 /// A folded quote without the punctuation that a judge may have put around it.
 fn unpunctuated(folded: &str) -> &str {
-    const MARKS: [char; 10] = ['.', ',', ';', ':', '!', '?', '。', '、', '،', '؟'];
+    const MARKS: [char; 11] = ['.', ',', ';', ':', '!', '?', '-', '。', '、', '،', '؟'];
     let mut bare = folded.trim_end_matches(|c| MARKS.contains(&c) || c == ' ');
     while let Some(rest) = bare.strip_prefix(MARKS).and_then(|rest| rest.strip_prefix(' ')) {
         bare = rest;
@@ -286,7 +303,11 @@ fn ellipsis(text: &str) -> Option<usize> {
     let opening = text.strip_prefix(['[', '(', '<', '{', '［', '（']).map_or(text, str::trim_start);
     let inside = text.len() - opening.len();
     let dots = opening.len() - opening.trim_start_matches(['.', '…', '⋯']).len();
-    let spaced = [". . .", ". . . ."].iter().rev().find(|spaced| opening.starts_with(**spaced)).map(|spaced| spaced.len());
+    let spaced = [". . .", ". . . ."]
+        .iter()
+        .rev()
+        .find(|spaced| opening.starts_with(**spaced))
+        .map(|spaced| spaced.len());
     let run = &opening[..dots];
     let length = spaced.or_else(|| (run.contains(['…', '⋯']) || run.len() >= 3).then_some(dots))?;
     let after = &opening[length..];
@@ -307,4 +328,79 @@ fn joint(text: &str) -> Option<usize> {
     let between = between.strip_prefix("and ").unwrap_or(between).trim_start();
     let opened = between.strip_prefix(['"', '“', '«', '‘', '\''])?;
     (rest.len() > between.len()).then_some(text.len() - opened.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn trace(chunks: &[(&str, &str)]) -> Trace {
+        let chunks: Vec<_> = chunks.iter().map(|(id, text)| json!({"source_id": id, "text": text})).collect();
+        serde_json::from_value(json!({"schema": trace::SCHEMA, "trace_id": "t", "project": "p", "retrieval": {"chunks": chunks}})).unwrap()
+    }
+
+    fn find(text: &str, quote: &str) -> Option<(MatchGrade, String)> {
+        let trace = trace(&[("a", text)]);
+        let found = Corpus::new(&trace).find(quote, Scope::Anywhere).ok()?;
+        Some((found.grade, crate::text::slice(text, found.span).to_owned()))
+    }
+
+    #[test]
+    fn the_place_is_that_of_the_original() {
+        let text = "Ⅻ 😀: The “old  mill” — built 1907 — turns\u{a0}slowly…";
+        let found = |quote| find(text, quote).unwrap();
+        assert_eq!(found("built 1907"), (MatchGrade::Exact, "built 1907".into()));
+        assert_eq!(
+            found("the \"old mill\" - built"),
+            (MatchGrade::CaseFolded, "The “old  mill” — built".into())
+        );
+        assert_eq!(found("The 'old mill'"), (MatchGrade::Normalised, "The “old  mill".into()));
+        assert_eq!(
+            found("old ... turns slowly"),
+            (MatchGrade::Elided, "old  mill” — built 1907 — turns\u{a0}slowly".into())
+        );
+        assert_eq!(found("...built 1907 [...]"), (MatchGrade::Elided, "built 1907".into()));
+        assert_eq!(find(text, "built 190"), None);
+        assert_eq!(find(text, "mills"), None);
+    }
+
+    #[test]
+    fn pieces_may_be_parted_by_lines_and_quotation_marks() {
+        let text = "Fares are low. Trains run hourly. Buses stop at midnight. Bikes travel free.";
+        for quote in [
+            "Fares are low.\nBuses stop at midnight.",
+            "\"Fares are low.\", \"Buses stop at midnight.\"",
+            "“Fares are low” and “Buses stop at midnight”",
+        ] {
+            assert_eq!(find(text, quote).unwrap().0, MatchGrade::Elided, "{quote}");
+        }
+        assert_eq!(find(text, "Buses stop at midnight.\nFares are low."), None);
+    }
+
+    #[test]
+    fn ids_end_at_a_comma_a_blank_or_a_number_sign() {
+        let trace = trace(&[("rule", ""), ("rule#2", ""), ("rule", ""), ("rule 3", "")]);
+        let corpus = Corpus::new(&trace);
+        let ids = |id| corpus.resolve(id).map(|(id, chunks)| (id, chunks.to_vec()));
+        assert_eq!(ids("rule"), Some(("rule", vec![0, 2])));
+        assert_eq!(ids(" rule#2 "), Some(("rule#2", vec![1])));
+        assert_eq!(ids("rule#2, page 4"), Some(("rule#2", vec![1])));
+        assert_eq!(ids("rule#9"), Some(("rule", vec![0, 2])));
+        assert_eq!(ids("rule 3 b"), Some(("rule 3", vec![3])));
+        assert_eq!(ids("rules"), None);
+        assert_eq!(ids("rule-2"), None);
+        assert_eq!(ids(""), None);
+    }
+
+    #[test]
+    fn a_text_made_to_cost_time_costs_little() {
+        let text = "a".repeat(200_000);
+        let quote = "a".repeat(100_000);
+        assert_eq!(find(&text, &quote), None);
+        assert_eq!(
+            find(&"ab ".repeat(60_000), &"… ab ".repeat(40)).map(|found| found.0),
+            Some(MatchGrade::Elided)
+        );
+    }
 }

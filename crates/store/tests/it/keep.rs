@@ -135,3 +135,31 @@ async fn racing_workers_write_one_story_per_audit() {
     })
     .await;
 }
+
+/// launchbadge/sqlx#4385: a connection whose `begin` was dropped goes back to the pool with the
+/// transaction open, and what the next user writes is lost without an error.
+#[tokio::test(flavor = "multi_thread")]
+async fn dropped_callers_lose_nothing_of_others() {
+    in_database(|database, store| async move {
+        for id in 0..100 {
+            let trace = trace(&format!("dropped{id}"));
+            let (key, opening, record) = (key(&trace), opening("n"), record(&trace));
+            let attempts = [attempt(1, Class::Format)];
+            let mut keep = Box::pin(store.keep(&key, &opening, &record, &attempts));
+            assert!(futures_util::poll!(&mut keep).is_pending());
+            // Dropped at different points of its way.
+            tokio::time::sleep(std::time::Duration::from_micros(id * 50)).await;
+            drop(keep);
+        }
+        for id in 0..20 {
+            store.finish(ending(&trace(&format!("after{id}")))).await.unwrap();
+        }
+        store.close().await;
+        let after = "select count(*) from groundcrew.audits where trace_id like 'after%'";
+        assert_eq!(database.count(after).await, 20);
+        let dropped = "select count(*) from groundcrew.attempts as attempt
+            join groundcrew.audits as audit on audit.id = attempt.audit_id where trace_id like 'dropped%'";
+        assert_eq!(database.count(dropped).await, 100, "what was begun is carried out");
+    })
+    .await;
+}

@@ -47,7 +47,10 @@ fn assess(trace: &Trace, section: Option<Span>, value: &Value, notes: Vec<String
     let mut check = Check { corpus, problems: Vec::new(), report: Report { notes, ..Report::default() } };
     check.report.notes.extend(more);
     check.report.overall_assessment = storable(&reply.overall_assessment);
-    let listed: Vec<Listed> = reply.claim_analysis.iter().enumerate()
+    let listed: Vec<Listed> = reply
+        .claim_analysis
+        .iter()
+        .enumerate()
         .map(|(at, claim)| Listed::new(&claim.claim_text, format!("{LIST}[{at}].claim_text")))
         .collect();
     for (at, (claim, listed)) in reply.claim_analysis.iter().zip(&listed).enumerate() {
@@ -86,19 +89,27 @@ impl Check<'_> {
     fn claim(&mut self, at: usize, claim: &reply::Claim, listed: &Listed) {
         let path = |key: &str| format!("{LIST}[{at}].{key}");
         let is_grounded = claim.classification.value == Classification::Grounded;
-        let (supporting_path, contradicting_path) = (path("supporting_evidence"), path("contradicting_evidence"));
+        let (supporting_path, contradicting_path) =
+            (path("supporting_evidence"), path("contradicting_evidence"));
         let quote = |text, path, role| Quote { text, path, role, claim: at };
-        let supporting =
-            claim.supporting_evidence.as_deref().map(|text| quote(text, supporting_path.as_str(), Role::Supporting));
-        let contradicting =
-            claim.contradicting_evidence.as_deref().map(|text| quote(text, contradicting_path.as_str(), Role::Contradicting));
-        let (primary, secondary) = if is_grounded { (supporting, contradicting) } else { (contradicting, supporting) };
+        let supporting = claim
+            .supporting_evidence
+            .as_deref()
+            .map(|text| quote(text, supporting_path.as_str(), Role::Supporting));
+        let contradicting = claim
+            .contradicting_evidence
+            .as_deref()
+            .map(|text| quote(text, contradicting_path.as_str(), Role::Contradicting));
+        let (primary, secondary) =
+            if is_grounded { (supporting, contradicting) } else { (contradicting, supporting) };
 
-        let named = claim.source_id.as_deref().map(|id| self.corpus.resolve(id).map(|(_, chunks)| chunks.to_vec()));
+        let named =
+            claim.source_id.as_deref().map(|id| self.corpus.resolve(id).map(|(_, chunks)| chunks.to_vec()));
         if let (Some(None), Some(id)) = (&named, &claim.source_id) {
             let message = format!("the evidence has no source `{}`", shorten(id, 80));
             self.problems.push(Problem::new(Code::UnknownSource, path("source_id"), message));
         }
+        self.note_cut_id(claim.source_id.as_deref(), &path("source_id"));
         let named = named.flatten();
 
         let mut evidence = Vec::new();
@@ -115,8 +126,11 @@ impl Check<'_> {
             let message = "a claim called grounded comes with a contradicting passage";
             self.doubt("contradicting_quote_on_grounded_claim", quote.path, message.to_owned(), Some(at));
         }
-        let quotes: Vec<&str> =
-            evidence.iter().filter(|found| found.role == Role::Supporting).map(|found| found.quote.as_str()).collect();
+        let quotes: Vec<&str> = evidence
+            .iter()
+            .filter(|found| found.role == Role::Supporting)
+            .map(|found| found.quote.as_str())
+            .collect();
         if is_grounded && !quotes.is_empty() {
             let missing = listed.numbers_not_in(quotes);
             if !missing.is_empty() {
@@ -142,17 +156,30 @@ impl Check<'_> {
         });
     }
 
+    fn note_cut_id(&mut self, id: Option<&str>, path: &str) {
+        let Some(id) = id else { return };
+        if let Some((known, _)) = self.corpus.resolve(id).filter(|(known, _)| *known != id.trim()) {
+            self.report.notes.push(format!("{path}: read as `{}`", shorten(known, 80)));
+        }
+    }
+
     /// The quote that a verdict rests on: it must stand in the source that the claim names.
     fn primary(&mut self, quote: Quote<'_>, named: Option<&[usize]>, source_path: &str) -> Option<Evidence> {
         match self.corpus.find(quote.text, named.map_or(Scope::Anywhere, Scope::Only)) {
             Ok(found) => {
                 if named.is_none() {
-                    self.report.notes.push(format!("{source_path}: set to `{}`, where the passage stands", shorten(&found.source_id, 80)));
+                    self.report.notes.push(format!(
+                        "{source_path}: set to `{}`, where the passage stands",
+                        shorten(&found.source_id, 80)
+                    ));
                 }
                 Some(self.evidence(quote, found))
             }
             Err(Missing::Elsewhere(found)) => {
-                let message = format!("the passage stands in source `{}`, not in the one named", shorten(&found.source_id, 80));
+                let message = format!(
+                    "the passage stands in source `{}`, not in the one named",
+                    shorten(&found.source_id, 80)
+                );
                 self.problems.push(Problem::new(Code::WrongSource, source_path, message));
                 Some(self.evidence(quote, found))
             }
@@ -198,7 +225,12 @@ impl Check<'_> {
         self.report.coverage = checked.coverage;
         self.problems.extend(checked.problems);
         if listed.is_empty() && checked.has_statements {
-            self.doubt("no_claims_in_answer_with_statements", LIST, "the answer makes statements, the judge lists none".into(), None);
+            self.doubt(
+                "no_claims_in_answer_with_statements",
+                LIST,
+                "the answer makes statements, the judge lists none".into(),
+                None,
+            );
         }
     }
 
@@ -238,14 +270,26 @@ impl Check<'_> {
 fn discrepancies(reply: &Reply, score: Option<f64>) -> Vec<Discrepancy> {
     /// What rounding to two decimals can do.
     const ROUNDING: f64 = 0.0051;
-    let grounded = reply.claim_analysis.iter().filter(|claim| claim.classification.value == Classification::Grounded).count();
+    let grounded = reply
+        .claim_analysis
+        .iter()
+        .filter(|claim| claim.classification.value == Classification::Grounded)
+        .count();
     let total = reply.claim_analysis.len();
-    #[expect(clippy::cast_precision_loss, reason = "counts of claims; a judge's figure may lose its last digits")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "counts of claims; a judge's figure may lose its last digits"
+    )]
     let figures = [
         ("$.faithfulness_score", Some(reply.faithfulness_score), score, ROUNDING),
         ("$.total_claims", Some(reply.total_claims as f64), Some(total as f64), 0.0),
         ("$.grounded_claims", Some(reply.grounded_claims as f64), Some(grounded as f64), 0.0),
-        ("$.hallucinated_claims", Some(reply.hallucinated_claims as f64), Some((total - grounded) as f64), 0.0),
+        (
+            "$.hallucinated_claims",
+            Some(reply.hallucinated_claims as f64),
+            Some((total - grounded) as f64),
+            0.0,
+        ),
         ("$.omitted_facts", Some(reply.omitted_facts as f64), Some(reply.omission_flags.len() as f64), 0.0),
     ];
     figures

@@ -121,7 +121,12 @@ pub fn schema() -> Value {
 fn simplify(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
-            object.retain(|key, value| !matches!((key.as_str(), value), ("format" | "minimum" | "title", Value::String(_) | Value::Number(_))));
+            object.retain(|key, value| {
+                !matches!(
+                    (key.as_str(), value),
+                    ("format" | "minimum" | "title", Value::String(_) | Value::Number(_))
+                )
+            });
             object.values_mut().for_each(simplify);
         }
         Value::Array(items) => items.iter_mut().for_each(simplify),
@@ -133,7 +138,10 @@ fn simplify(schema: &mut Value) {
 ///
 /// # Errors
 /// Everything that is not as the schema and its rules want it.
-pub fn read(object: &Map<String, Value>, is_source: impl Fn(&str) -> bool) -> Result<(Reply, Vec<String>), Vec<Problem>> {
+pub fn read(
+    object: &Map<String, Value>,
+    is_source: impl Fn(&str) -> bool,
+) -> Result<(Reply, Vec<String>), Vec<Problem>> {
     let mut fields = Fields::new("$", object);
     let reply = read_reply(&mut fields, &is_source);
     let (problems, notes) = fields.finish();
@@ -168,9 +176,11 @@ fn read_reply(fields: &mut Fields<'_>, is_source: &impl Fn(&str) -> bool) -> Opt
 fn read_claim(fields: &mut Fields<'_>, is_source: &impl Fn(&str) -> bool) -> Option<Claim> {
     let claim_text = fields.text("claim_text");
     let classification = fields.word("classification", &["grounded", "hallucinated"]);
-    let supporting_evidence = fields.nullable_text("supporting_evidence").map(|quote| quoted(fields, "supporting_evidence", quote));
-    let contradicting_evidence =
-        fields.nullable_text("contradicting_evidence").map(|quote| quoted(fields, "contradicting_evidence", quote));
+    let supporting_evidence =
+        fields.nullable_text("supporting_evidence").map(|quote| quoted(fields, "supporting_evidence", quote));
+    let contradicting_evidence = fields
+        .nullable_text("contradicting_evidence")
+        .map(|quote| quoted(fields, "contradicting_evidence", quote));
     let explanation = fields.text_or_empty("explanation");
     let severity = fields.nullable_word("severity", &["critical", "major", "minor"]);
     let source_id = fields.nullable_text("source_id").map(|id| match id {
@@ -182,7 +192,11 @@ fn read_claim(fields: &mut Fields<'_>, is_source: &impl Fn(&str) -> bool) -> Opt
     let is_grounded = classification? == "grounded";
     let severity = match (is_grounded, severity) {
         (false, Some(None)) => {
-            fields.refuse(Code::MissingKey, "severity", "null; a hallucinated claim needs `critical`, `major` or `minor`");
+            fields.refuse(
+                Code::MissingKey,
+                "severity",
+                "null; a hallucinated claim needs `critical`, `major` or `minor`",
+            );
             None
         }
         (true, Some(Some(_))) => {
@@ -192,7 +206,11 @@ fn read_claim(fields: &mut Fields<'_>, is_source: &impl Fn(&str) -> bool) -> Opt
         (_, severity) => severity,
     };
     if is_grounded && matches!(supporting_evidence, Some(Some(_))) && source_id == Some(None) {
-        fields.refuse(Code::MissingKey, "source_id", "null; the passage of a grounded claim needs the source_id of its block");
+        fields.refuse(
+            Code::MissingKey,
+            "source_id",
+            "null; the passage of a grounded claim needs the source_id of its block",
+        );
     }
     let value = if is_grounded { Classification::Grounded } else { Classification::Hallucinated };
     Some(Claim {
@@ -201,7 +219,11 @@ fn read_claim(fields: &mut Fields<'_>, is_source: &impl Fn(&str) -> bool) -> Opt
         supporting_evidence: supporting_evidence?,
         contradicting_evidence: contradicting_evidence?,
         explanation: explanation?.to_owned(),
-        severity: severity?.and_then(|word| [Severity::Critical, Severity::Major, Severity::Minor].into_iter().find(|severity| severity.as_str() == word)),
+        severity: severity?.and_then(|word| {
+            [Severity::Critical, Severity::Major, Severity::Minor]
+                .into_iter()
+                .find(|severity| severity.as_str() == word)
+        }),
         source_id: source_id?,
     })
 }
@@ -312,7 +334,8 @@ mod tests {
         reply["claim_analysis"][0]["classification"] = json!("grounded.");
         reply["claim_analysis"][1]["severity"] = json!(null);
         reply["omission_flags"] = json!({});
-        let codes: Vec<Code> = read_value(&reply).unwrap_err().into_iter().map(|problem| problem.code).collect();
+        let codes: Vec<Code> =
+            read_value(&reply).unwrap_err().into_iter().map(|problem| problem.code).collect();
         use Code::{BadEnum, MissingKey, WrongType};
         assert_eq!(codes, [WrongType, WrongType, BadEnum, MissingKey, WrongType]);
     }
@@ -322,7 +345,10 @@ mod tests {
         let mut reply = full();
         reply["claim_analysis"][0]["source_id"] = json!("none");
         let problems = read_value(&reply).unwrap_err();
-        assert_eq!((problems[0].code, problems[0].path.as_str()), (Code::MissingKey, "$.claim_analysis[0].source_id"));
+        assert_eq!(
+            (problems[0].code, problems[0].path.as_str()),
+            (Code::MissingKey, "$.claim_analysis[0].source_id")
+        );
         // An exact id wins over a phrase.
         assert!(read(reply.as_object().unwrap(), |id| id == "none").is_ok());
     }

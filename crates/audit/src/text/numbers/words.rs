@@ -70,6 +70,22 @@ const OTHER_ENGLISH: [(&str, Word); 11] = [
     ("twentieth", Word::Ordinal(20)),
 ];
 
+/// First letters and lengths of the ASCII words that mean something: a cheap look before the dear one.
+static SHAPES: LazyLock<[u32; 26]> = LazyLock::new(|| {
+    let mut shapes = [0; 26];
+    for word in WORDS.keys().filter(|word| word.is_ascii()) {
+        shapes[usize::from(word.as_bytes()[0] - b'a') % 26] |= 1 << (word.len() % 32);
+    }
+    shapes
+});
+
+/// Whether a word, in any case, can mean a number at all.
+pub fn may_mean(word: &[char]) -> bool {
+    let Some(first) = word.first().filter(|first| first.is_ascii_alphabetic()) else { return true };
+    let index = first.to_ascii_lowercase() as usize - 'a' as usize;
+    SHAPES[index] & (1 << (word.len() % 32)) != 0 || !word.iter().all(char::is_ascii)
+}
+
 /// What a lower-case word can mean as a number.
 pub fn meaning(word: &str) -> Meaning {
     WORDS.get(word).copied().unwrap_or_default()
@@ -92,7 +108,9 @@ impl Sum {
     /// Takes the next word.
     pub fn push(&mut self, word: Word) {
         match word {
-            Word::Unit(value) | Word::Tens(value) | Word::Ordinal(value) => self.current = self.current.saturating_add(value),
+            Word::Unit(value) | Word::Tens(value) | Word::Ordinal(value) => {
+                self.current = self.current.saturating_add(value)
+            }
             Word::Scale(value) if value <= 100 => self.current = self.current.max(1).saturating_mul(value),
             Word::Scale(value) => {
                 self.total = self.total.saturating_add(self.current.max(1).saturating_mul(value));
@@ -164,11 +182,26 @@ pub fn scale(word: &str) -> Option<usize> {
         "hundred" | "hundert" => 2,
         "thousand" | "tausend" | "mil" | "mille" | "mila" | "duizend" | "тысяч" | "тысячи" => 3,
         "lakh" | "lakhs" => 5,
-        "million" | "millions" | "millionen" | "mio" | "mln" | "mn" | "millones" | "millón" | "milioni" | "milione"
-        | "milhões" | "milhão" | "miljoen" | "миллион" | "миллиона" | "миллионов" | "млн" => 6,
+        "million" | "millions" | "millionen" | "mio" | "mln" | "mn" | "millones" | "millón" | "milioni"
+        | "milione" | "milhões" | "milhão" | "miljoen" | "миллион" | "миллиона" | "миллионов" | "млн" => {
+            6
+        }
         "crore" | "crores" => 7,
-        "billion" | "billions" | "bn" | "milliarde" | "milliarden" | "mrd" | "milliard" | "milliards" | "miliardi"
-        | "miliardo" | "miljard" | "миллиард" | "миллиарда" | "миллиардов" | "млрд" => 9,
+        "billion"
+        | "billions"
+        | "bn"
+        | "milliarde"
+        | "milliarden"
+        | "mrd"
+        | "milliard"
+        | "milliards"
+        | "miliardi"
+        | "miliardo"
+        | "miljard"
+        | "миллиард"
+        | "миллиарда"
+        | "миллиардов"
+        | "млрд" => 9,
         "trillion" | "trillions" | "tn" | "billionen" | "billones" | "bilhões" => 12,
         _ => return None,
     })
@@ -225,11 +258,14 @@ pub fn han_value(run: &[char]) -> Option<u64> {
         match han_scale(*c) {
             None => digit = han_digit(*c),
             Some(places @ 1..=3) => {
-                section = section.checked_add(digit.take().unwrap_or(1).checked_mul(10_u64.pow(u32::try_from(places).ok()?))?)?;
+                section = section.checked_add(
+                    digit.take().unwrap_or(1).checked_mul(10_u64.pow(u32::try_from(places).ok()?))?,
+                )?;
             }
             Some(places) => {
                 let part = section.checked_add(digit.take().unwrap_or(0))?.max(1);
-                total = total.checked_add(part.checked_mul(10_u64.checked_pow(u32::try_from(places).ok()?)?)?)?;
+                total =
+                    total.checked_add(part.checked_mul(10_u64.checked_pow(u32::try_from(places).ok()?)?)?)?;
                 section = 0;
             }
         }

@@ -1,0 +1,78 @@
+//! What groups of digits with separators are worth. Values are decimal texts, so that nothing is rounded.
+
+/// What groups of digits can mean, and their parts; none when they are several numbers.
+pub(super) fn amount(groups: &[Vec<char>], separators: &[char]) -> Option<(Vec<String>, Vec<String>)> {
+    let whole = |groups: &[Vec<char>]| integer(&groups.concat());
+    let (last, before) = groups.split_last()?;
+    let Some((last_separator, earlier)) = separators.split_last() else {
+        return Some((vec![whole(groups)], Vec::new()));
+    };
+    let is_grouped = |groups: &[Vec<char>]| {
+        groups.len() > 1
+            && groups[0].len() <= 3
+            && groups[0] != ['0']
+            && groups[1..].iter().all(|group| group.len() == 3)
+    };
+    if earlier.is_empty() {
+        let fraction = decimal(&groups[0], last);
+        return Some(match last_separator {
+            '.' | ',' if is_grouped(groups) => (vec![whole(groups), fraction], Vec::new()),
+            '.' => {
+                let (hour, minute) = (integer(&groups[0]), integer(last));
+                let is_clock = last.len() == 2 && groups[0].len() <= 2;
+                let also = if is_clock { vec![format!("t{hour}:{minute}")] } else { Vec::new() };
+                (vec![fraction], also)
+            }
+            ',' => (vec![fraction], vec![integer(&groups[0]), integer(last)]),
+            _ => (vec![whole(groups)], groups.iter().map(|group| integer(group)).collect()),
+        });
+    }
+    let is_uniform = earlier.iter().all(|separator| separator == last_separator);
+    let is_indian = *last_separator == ','
+        && last.len() == 3
+        && groups[0].len() <= 2
+        && before[1..].iter().all(|group| group.len() == 2);
+    if is_uniform && (is_grouped(groups) || is_indian) {
+        return Some((vec![whole(groups)], Vec::new()));
+    }
+    if is_uniform && *last_separator == '.' {
+        let version: Vec<String> = groups.iter().map(|group| integer(group)).collect();
+        return Some((vec![version.join(".")], version));
+    }
+    let has_decimals = matches!(last_separator, '.' | ',')
+        && earlier.iter().all(|separator| separator != last_separator)
+        && is_grouped(before);
+    has_decimals.then(|| (vec![decimal(&before.concat(), last)], Vec::new()))
+}
+
+pub(super) fn integer(digits: &[char]) -> String {
+    let text: String = digits.iter().collect();
+    let trimmed = text.trim_start_matches('0');
+    if trimmed.is_empty() { "0".to_owned() } else { trimmed.to_owned() }
+}
+
+pub(super) fn decimal(whole: &[char], fraction: &[char]) -> String {
+    let fraction: String = fraction.iter().collect();
+    let fraction = fraction.trim_end_matches('0');
+    if fraction.is_empty() { integer(whole) } else { format!("{}.{fraction}", integer(whole)) }
+}
+
+/// Moves the decimal point to the right.
+pub(super) fn shift(value: &str, places: usize) -> String {
+    if !value.starts_with(|c: char| c.is_ascii_digit()) {
+        return value.to_owned();
+    }
+    let (whole, fraction) = value.split_once('.').unwrap_or((value, ""));
+    let mut digits: Vec<char> = fraction.chars().collect();
+    digits.resize(digits.len().max(places), '0');
+    let moved: Vec<char> = whole.chars().chain(digits.drain(..places)).collect();
+    decimal(&moved, &digits)
+}
+
+pub(super) fn divide_by_hundred(value: &str) -> String {
+    let (whole, fraction) = value.split_once('.').unwrap_or((value, ""));
+    let padded: Vec<char> = format!("{whole:0>3}").chars().collect();
+    let (left, right) = padded.split_at(padded.len() - 2);
+    let right: Vec<char> = right.iter().copied().chain(fraction.chars()).collect();
+    decimal(left, &right)
+}

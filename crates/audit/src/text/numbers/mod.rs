@@ -1,0 +1,172 @@
+//! Numbers and dates in texts, so that two ways to write one number are found equal.
+//!
+//! A number is a set of readings, since `2,000` is two thousand here and two elsewhere. Two numbers
+//! agree when they share one. Dates are compared part by part, times as hours and minutes.
+
+use std::collections::HashSet;
+
+mod amount;
+mod scan;
+pub(crate) mod words;
+
+use super::chars::digit;
+use crate::report::Span;
+
+/// How a number is written, which says how much it weighs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// In digits, or the name of a month beside digits: it must be accounted for.
+    Digits,
+    /// In words, above twelve: it is as telling as digits, but easily worded otherwise.
+    Words,
+    /// Part of a name, a small number in words, a month alone: it can only confirm another.
+    Incidental,
+}
+
+/// One number of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Number {
+    /// As it is written.
+    pub text: String,
+    /// Where it stands, scalar values.
+    pub span: Span,
+    /// How it is written.
+    pub form: Form,
+    /// What it can mean; months are `m5`, times `t6:10`.
+    readings: Vec<String>,
+    /// What else it confirms: its parts, the hour of a full hour.
+    also: Vec<String>,
+    /// Powers of ten of the scale word that belongs to it.
+    scale: usize,
+}
+
+/// The numbers of one or several texts, to be looked up.
+#[derive(Debug, Clone, Default)]
+pub struct Pool(HashSet<String>);
+
+impl Pool {
+    /// The numbers of `texts`.
+    pub fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut pool = Self::default();
+        texts.into_iter().for_each(|text| pool.add(&numbers(text)));
+        pool
+    }
+
+    /// Adds numbers.
+    pub fn add(&mut self, numbers: &[Number]) {
+        for number in numbers {
+            self.0.extend(number.readings.iter().chain(&number.also).cloned());
+        }
+    }
+
+    /// Adds the number that `text` begins with, if it does: a list mark, or what looks like one.
+    pub fn add_leading(&mut self, text: &str) {
+        let head: String = text.trim_start().chars().take(16).collect();
+        if head.contains(|c: char| digit(c).is_some()) {
+            self.add(&numbers(&head));
+        }
+    }
+
+    /// Whether the number, as such, is here.
+    pub fn holds(&self, number: &Number) -> bool {
+        number.readings.iter().any(|reading| self.0.contains(reading))
+    }
+
+    /// Whether the number or what it implies is here: `2 a.m.` where `2` stands.
+    pub fn holds_loosely(&self, number: &Number) -> bool {
+        self.holds(number) || number.also.iter().any(|reading| self.0.contains(reading))
+    }
+}
+
+/// Every number of `text`, in reading order.
+pub fn numbers(text: &str) -> Vec<Number> {
+    scan::scan(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_held(number: &str, text: &str) -> bool {
+        let pool = Pool::of([text]);
+        let numbers = numbers(number);
+        assert!(!numbers.is_empty(), "{number}");
+        numbers.iter().all(|number| pool.holds(number))
+    }
+
+    #[test]
+    fn one_number_in_two_spellings() {
+        for (one, other) in [
+            ("2,000", "2000"),
+            ("2.000", "2000"),
+            ("2 000", "2000"),
+            ("1\u{a0}234\u{a0}567", "1,234,567"),
+            ("12,34,567", "1234567"),
+            ("152,5 m", "152.5 metres"),
+            ("06:10", "6:10"),
+            ("6:10 pm", "18:10"),
+            ("2 a.m.", "02:00"),
+            ("two", "2"),
+            ("2", "zwei"),
+            ("twenty-five", "25"),
+            ("two hundred and fifty thousand", "250,000"),
+            ("3 million", "3,000,000"),
+            ("3.5bn", "3 500 000 000"),
+            ("between 3 million and 5 million", "3 to 5 million"),
+            ("3 May 2024", "2024-05-03"),
+            ("2024-05-03", "May 3rd, 2024"),
+            ("03.05.2024", "3 May 2024"),
+            ("05/03/24", "3 May 2024"),
+            ("2024年5月3日", "2024-05-03"),
+            ("50%", "50 percent"),
+            ("20 %", "0.2"),
+            ("٢٠٢٤", "2024"),
+            ("２３：１０", "23:10"),
+            ("3万", "30000"),
+            ("1億2000万", "120,000,000"),
+            ("3人", "三人"),
+            ("2024", "二〇二四年"),
+            ("World War 2", "World War II"),
+            ("10^6", "10⁶"),
+            ("3½", "3.5"),
+            ("1990", "1990s"),
+            ("1st", "first"),
+            ("2015-2016", "2015-16"),
+            ("v3.10.2", "3.10.2"),
+            ("23時10分", "23:10"),
+            ("EUR5", "5 euro"),
+        ] {
+            assert!(is_held(one, other), "{one} / {other}: {:?} {:?}", numbers(one), numbers(other));
+        }
+    }
+
+    #[test]
+    fn another_number_is_another_number() {
+        for (one, other) in [
+            ("9:40", "9:20"),
+            ("3 million", "3 billion"),
+            ("3", "3 million"),
+            ("10", "10.5"),
+            ("10", "2010"),
+            ("2,80", "280"),
+            ("6:10 pm", "6:10 am"),
+            ("10²", "102"),
+            ("3 May 2024", "3 June 2024"),
+            ("0.5", "5"),
+            ("1890", "1980"),
+        ] {
+            assert!(!is_held(one, other), "{one} / {other}: {:?} {:?}", numbers(one), numbers(other));
+        }
+    }
+
+    #[test]
+    fn names_and_small_words_only_confirm() {
+        let forms = |text: &str| numbers(text).iter().map(|number| number.form).collect::<Vec<_>>();
+        assert_eq!(forms("Room B12, COVID-19 and GPT-4"), [Form::Incidental; 3]);
+        assert_eq!(forms("two of them may come"), [Form::Incidental; 2]);
+        assert_eq!(forms("mid-1990s"), [Form::Digits]);
+        assert_eq!(forms("in May 2024"), [Form::Digits; 2]);
+        assert_eq!(forms("thirty"), [Form::Words]);
+        assert_eq!(forms("10mg"), [Form::Digits]);
+    }
+}
