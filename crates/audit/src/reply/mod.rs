@@ -2,6 +2,7 @@
 
 mod extract;
 mod fields;
+mod groups;
 mod refusal;
 
 pub use extract::{Extracted, extract};

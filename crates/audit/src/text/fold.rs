@@ -34,12 +34,7 @@ pub struct Folded {
 impl Folded {
     /// Folds `text`.
     pub fn new(text: &str, case: Case) -> Self {
-        let mut folder = Folder { text, case, out: Self::default(), space: None, last: None };
-        folder.out.text.reserve(text.len());
-        folder.out.starts.reserve(text.len());
-        folder.out.ends.reserve(text.len());
-        folder.run();
-        folder.out
+        Folder::run(text, case, true)
     }
 
     /// The bytes of the original that a range of folded bytes stands for.
@@ -52,12 +47,14 @@ impl Folded {
 
 /// The folded spelling alone.
 pub fn fold(text: &str, case: Case) -> String {
-    Folded::new(text, case).text
+    Folder::run(text, case, false).text
 }
 
 struct Folder<'a> {
     text: &'a str,
     case: Case,
+    /// Whether the way back is wanted.
+    keeps_places: bool,
     out: Folded,
     /// White space that was read and is not written yet.
     space: Option<Space>,
@@ -73,12 +70,18 @@ struct Space {
 }
 
 impl Folder<'_> {
-    fn run(&mut self) {
+    fn run(text: &str, case: Case, keeps_places: bool) -> Folded {
+        let mut folder = Folder { text, case, keeps_places, out: Folded::default(), space: None, last: None };
+        folder.out.text.reserve(text.len());
+        if keeps_places {
+            folder.out.starts.reserve(text.len());
+            folder.out.ends.reserve(text.len());
+        }
         let mut at = 0;
         loop {
-            at = self.plain_run(at);
-            let Some(c) = self.char_at(at) else { return };
-            at = self.step(at, c);
+            at = folder.plain_run(at);
+            let Some(c) = folder.char_at(at) else { return folder.out };
+            at = folder.step(at, c);
         }
     }
 
@@ -94,9 +97,11 @@ impl Folder<'_> {
         {
             let c = char::from(bytes[at]);
             self.out.text.push(if self.case == Case::Folded { c.to_ascii_lowercase() } else { c });
-            let offset = u32::try_from(at).unwrap_or(u32::MAX);
-            self.out.starts.push(offset);
-            self.out.ends.push(offset.saturating_add(1));
+            if self.keeps_places {
+                let offset = u32::try_from(at).unwrap_or(u32::MAX);
+                self.out.starts.push(offset);
+                self.out.ends.push(offset.saturating_add(1));
+            }
             self.last = Some(c);
             at += 1;
         }
@@ -193,8 +198,10 @@ impl Folder<'_> {
             Case::Kept => self.out.text.push(c),
             Case::Folded => push_lower(&mut self.out.text, c),
         }
-        self.out.starts.resize(self.out.text.len(), offset(start));
-        self.out.ends.resize(self.out.text.len(), offset(end));
+        if self.keeps_places {
+            self.out.starts.resize(self.out.text.len(), offset(start));
+            self.out.ends.resize(self.out.text.len(), offset(end));
+        }
         self.last = Some(c);
     }
 

@@ -37,8 +37,13 @@ pub(super) fn heads_sources(line: &str) -> bool {
     const WORDS: &str = "references reference sources source citations bibliography footnotes quellen quelle literatur \
         références sources fuentes referencias bibliografía fonti riferimenti fontes referências bronnen источники \
         参考文献 参考资料 来源 出典 出処 참고문헌 출처 المصادر المراجع";
-    let bare = line.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-    !bare.is_empty() && WORDS.split_whitespace().any(|word| word == bare)
+    const LONGEST: usize = 40;
+    let bare = line.trim_matches(|c: char| !c.is_alphanumeric());
+    if bare.is_empty() || bare.len() > LONGEST {
+        return false;
+    }
+    let bare = bare.to_lowercase();
+    WORDS.split_whitespace().any(|word| word == bare)
 }
 
 /// The heading, bullet and number marks at the beginning of a line.

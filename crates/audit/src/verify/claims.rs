@@ -107,17 +107,13 @@ impl Answer {
             pool.add(&numbers);
             sentences.push(Prepared { sentence, words, content, numbers, pool, is_in_section });
         }
+        let mut all = Pool::of([query]);
+        all.add_digits(text);
+        sentences.iter().for_each(|prepared: &Prepared| all.add(&prepared.numbers));
         let size = sentences.iter().map(|sentence| sentence.content.len()).sum();
         let affirms =
             sentences.iter().any(|sentence| sentence.words.first().is_some_and(|word| is_yes_or_no(word)));
-        Self {
-            sentences,
-            answer,
-            query: Vocabulary::of(query),
-            numbers: Pool::of([text, query]),
-            size,
-            affirms,
-        }
+        Self { sentences, answer, query: Vocabulary::of(query), numbers: all, size, affirms }
     }
 
     /// Aligns the judge's claims with the answer. `list` is the path of the list in the reply.

@@ -76,3 +76,12 @@ pub(super) fn divide_by_hundred(value: &str) -> String {
     let right: Vec<char> = right.iter().copied().chain(fraction.chars()).collect();
     decimal(left, &right)
 }
+
+/// The hour on a clock of 24 hours.
+pub(super) fn on_clock(hour: u32, is_pm: bool) -> u32 {
+    match (hour, is_pm) {
+        (12, false) => 0,
+        (1..12, true) => hour + 12,
+        _ => hour,
+    }
+}

@@ -59,6 +59,11 @@ impl Pool {
         }
     }
 
+    /// Adds what `text` has in digits, list and citation marks included.
+    pub fn add_digits(&mut self, text: &str) {
+        self.add(&scan::scan(text, false));
+    }
+
     /// Adds the number that `text` begins with, if it does: a list mark, or what looks like one.
     pub fn add_leading(&mut self, text: &str) {
         let head: String = text.trim_start().chars().take(16).collect();
@@ -80,7 +85,7 @@ impl Pool {
 
 /// Every number of `text`, in reading order.
 pub fn numbers(text: &str) -> Vec<Number> {
-    scan::scan(text)
+    scan::scan(text, true)
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
 //! Finds the numbers of a text.
 
-use super::amount::{amount, decimal, divide_by_hundred, integer, shift};
+use super::amount::{amount, decimal, divide_by_hundred, integer, on_clock, shift};
 use super::words::{self, Meaning, Word};
 use super::{Form, Number};
 use crate::report::Span;
 use crate::text::chars::{digit, is_dash, is_letter, is_unspaced, is_word, leading_word};
 
-/// Every number of `text`, in reading order.
-pub(super) fn scan(text: &str) -> Vec<Number> {
+/// Every number of `text`, in reading order; those in letters only if asked for.
+pub(super) fn scan(text: &str, reads_words: bool) -> Vec<Number> {
     let original: Vec<char> = text.chars().collect();
     let chars = original.iter().map(|c| plain(*c)).collect();
-    let mut scan = Scan { original, chars, found: Vec::new() };
+    let mut scan = Scan { original, chars, reads_words, found: Vec::new() };
     scan.run();
     scan.join_ranges();
     scan.weigh_months();
@@ -35,6 +35,7 @@ fn plain(c: char) -> char {
 struct Scan {
     original: Vec<char>,
     chars: Vec<char>,
+    reads_words: bool,
     found: Vec<Number>,
 }
 
@@ -44,7 +45,7 @@ impl Scan {
         while let Some(c) = self.chars.get(at).copied() {
             at = if c.is_ascii_digit() {
                 self.in_digits(at)
-            } else if c.is_ascii_alphabetic() {
+            } else if c.is_ascii_alphabetic() && self.reads_words {
                 self.in_words(at)
             } else if c.is_ascii() {
                 at + 1
@@ -52,7 +53,7 @@ impl Scan {
                 self.in_superscripts(at)
             } else if words::han_digit(c).is_some() {
                 self.in_han(at)
-            } else if is_letter(c) {
+            } else if is_letter(c) && self.reads_words {
                 self.in_words(at)
             } else {
                 at + 1
@@ -490,12 +491,4 @@ impl Scan {
 /// `3rd of May`: what is left between day and month without the ending of the day.
 fn ordinal_rest(between: &str) -> &str {
     ["st", "nd", "rd", "th"].iter().find_map(|ending| between.strip_prefix(ending)).unwrap_or(between)
-}
-
-fn on_clock(hour: u32, is_pm: bool) -> u32 {
-    match (hour, is_pm) {
-        (12, false) => 0,
-        (1..12, true) => hour + 12,
-        _ => hour,
-    }
 }
