@@ -168,13 +168,15 @@ async fn nothing_is_lost_and_nothing_is_doubled_whatever_falls_over() {
     }
 
     let settled = async {
+        let unsent =
+            async || system.strings("select id::text from groundcrew.outbox where sent_at is null").await;
         wait_for("the last trace", END_PATIENCE * 2, async || {
             supervise(&system, &mut workers).await;
-            (checker.pending(&system).await == 0 && system.waiting().await.is_empty()).then_some(())
+            let is_quiet = checker.pending(&system).await == 0 && system.waiting().await.is_empty();
+            (is_quiet && unsent().await.is_empty()).then_some(())
         })
         .await;
         system.drained(Lane::Normal).await;
-        system.outbox_empty().await;
     };
     // What does not settle is lost, and the table says what that is.
     let is_settled = tokio::time::timeout(END_PATIENCE, settled).await.is_ok();

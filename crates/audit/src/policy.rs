@@ -1,4 +1,4 @@
-//! What to do after an attempt: a pure function of (policy, attempts so far, this outcome).
+//! What follows an attempt, decided from the policy and the counts alone.
 
 use serde::{Deserialize, Serialize};
 use trace::Kind;

@@ -83,7 +83,7 @@ pub struct TraceRecord {
     pub received_at: DateTime<Utc>,
 }
 
-/// One call of the judge, kept whole, whatever came back.
+/// Everything about one call of the judge, also when it failed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attempt {
     /// Which unit of the audit, from 0.

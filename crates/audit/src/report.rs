@@ -170,7 +170,7 @@ impl Claim {
     }
 }
 
-/// Something the evidence says that the answer should have said.
+/// A fact of the evidence that the answer left out although the question asks for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Omission {
     /// The fact that is missing from the answer.
@@ -189,7 +189,7 @@ pub struct Omission {
     pub grade: MatchGrade,
 }
 
-/// Something that verification noticed and that is no failure.
+/// An oddity found in verification; it does not make the reply fail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Doubt {
     /// `trivial_quote`, `number_not_in_quote`, `contradicting_quote_on_grounded_claim`, `no_claims_in_answer_with_statements`.
@@ -224,7 +224,7 @@ pub struct Report {
     pub claims: Vec<Claim>,
     /// What the answer left out.
     pub omissions: Vec<Omission>,
-    /// Things noticed in verification that are no failures.
+    /// Oddities found in verification.
     pub doubts: Vec<Doubt>,
     /// Figures of the judge that differ from ours.
     pub discrepancies: Vec<Discrepancy>,

@@ -9,7 +9,7 @@ use crate::compare::Comparison;
 use crate::policy::Class;
 use crate::report::{Report, Severity};
 
-/// How an audit ended. Every audit ends in exactly one.
+/// The end of an audit; there is exactly one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Disposition {

@@ -82,6 +82,9 @@ enum Status {
 pub(crate) struct Live {
     pub(crate) connection: Arc<lapin::Connection>,
     blocked: Option<String>,
+    since: Instant,
+    /// Set when a publish got no answer on it: see [`Connection::distrust`].
+    distrusted: Arc<AtomicBool>,
     /// Closes the socket with the last clone, should the library not have done so.
     _socket: Arc<DropGuard>,
 }
@@ -167,6 +170,21 @@ impl Connection {
                 Status::Closed => return Err(Error::Closed),
             }
             status.changed().await.map_err(|_| Error::Closed)?;
+        }
+    }
+
+    /// Replaces the connection after a publish that got no answer for `wait`.
+    ///
+    /// After a broker was killed and came back, a connection that was made while it started has been seen to
+    /// answer heartbeats and no publish, for as long as it was kept. A connection younger than `wait` is spared,
+    /// since the time-out was about its predecessor, and so is one that the broker blocks for want of resources.
+    pub(crate) fn distrust(&self, wait: Duration) {
+        if let Status::Up(live) = &*self.shared.status.borrow()
+            && live.blocked.is_none()
+            && live.since.elapsed() >= wait
+        {
+            live.distrusted.store(true, Ordering::Relaxed);
+            self.shared.suspicion.notify_one();
         }
     }
 
@@ -286,6 +304,9 @@ impl Supervisor {
         loop {
             if !live.is_connected() {
                 return Some(reason.unwrap_or_else(|| "the connection was closed".into()));
+            }
+            if live.distrusted.load(Ordering::Relaxed) {
+                return Some("the broker did not answer a publish in time".into());
             }
             // It was about a channel.
             reason = None;
@@ -420,7 +441,13 @@ async fn connect(settings: &Settings, purpose: Purpose) -> Result<Live, Error> {
     let socket = Arc::new(hang_up.clone().drop_guard());
     let after = options.connect_timeout;
     match timeout(after, socket::connect(settings.uri(), properties, hang_up)).await {
-        Ok(Ok(connection)) => Ok(Live { connection: Arc::new(connection), blocked: None, _socket: socket }),
+        Ok(Ok(connection)) => Ok(Live {
+            connection: Arc::new(connection),
+            blocked: None,
+            since: Instant::now(),
+            distrusted: Arc::default(),
+            _socket: socket,
+        }),
         Ok(Err(source)) => Err(Error::Connect { broker: settings.broker(), source: Box::new(source) }),
         Err(_) => Err(Error::Timeout { operation: "connect", after }),
     }

@@ -93,6 +93,7 @@ impl Publisher {
         let mut outcomes = Vec::with_capacity(messages.len());
 
         let Ok(slot) = timeout_at(deadline, self.slot()).await else {
+            self.inner.connection.distrust(wait);
             outcomes.resize_with(messages.len(), || Err(late()));
             return outcomes;
         };
@@ -127,6 +128,9 @@ impl Publisher {
                 Err(error) => Err(error),
             };
             intact &= !matches!(outcome, Err(PublishError::Unknown(_)));
+            if matches!(outcome, Err(PublishError::Unknown(Error::Timeout { .. }))) {
+                self.inner.connection.distrust(wait);
+            }
             outcomes.push(outcome);
         }
         if intact {
@@ -162,7 +166,10 @@ impl Publisher {
         // taken for the answer to the next publish.
         match timeout(wait, attempt).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(PublishError::Unknown(Error::Timeout { operation: "publish", after: wait })),
+            Err(_) => {
+                self.inner.connection.distrust(wait);
+                Err(PublishError::Unknown(Error::Timeout { operation: "publish", after: wait }))
+            }
         }
     }
 

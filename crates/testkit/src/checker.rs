@@ -57,8 +57,8 @@ pub struct Findings {
     pub repeated_messages: usize,
     /// Review items without a message.
     pub unannounced: Vec<String>,
-    /// Outbox rows that were not sent.
-    pub unsent: usize,
+    /// Outbox rows that were not sent: routing key, how often they were taken in hand, and until when.
+    pub unsent: Vec<String>,
     /// Queues in which something is left.
     pub left_in_queues: Vec<String>,
     /// Calls that the judge received.
@@ -182,8 +182,13 @@ impl Checker {
         findings.review_messages = ids.len();
         findings.repeated_messages = messages.len() - ids.len();
         findings.unannounced = items.keys().filter(|audit| !announced.contains(*audit)).cloned().collect();
-        let unsent = system.strings("select id::text from groundcrew.outbox where sent_at is null").await;
-        findings.unsent = unsent.len();
+        findings.unsent = system
+            .strings(
+                "select format('%s, tried %s times, leased until %s, due %s', routing_key, attempts, leased_until,
+                    available_at)
+                 from groundcrew.outbox where sent_at is null order by created_at",
+            )
+            .await;
         findings.left_in_queues = system.waiting().await;
     }
 
@@ -225,15 +230,13 @@ impl Findings {
             ("review items without a message", &self.unannounced),
             ("asked too often", &self.overasked),
             ("queues that are not empty", &self.left_in_queues),
+            ("outbox rows not sent", &self.unsent),
         ];
         let mut violations: Vec<String> = lists
             .into_iter()
             .filter(|(_, ids)| !ids.is_empty())
             .map(|(what, ids)| format!("{what}: {} ({})", ids.len(), ids[..ids.len().min(5)].join(", ")))
             .collect();
-        if self.unsent > 0 {
-            violations.push(format!("outbox rows not sent: {}", self.unsent));
-        }
         if self.review_messages != self.review_items {
             let (messages, items) = (self.review_messages, self.review_items);
             violations.push(format!("{messages} different review messages for {items} review items"));
@@ -265,7 +268,7 @@ impl fmt::Display for Findings {
         row("review items missing or doubled", self.wrong_reviews.len().to_string())?;
         row("review messages (different)", self.review_messages.to_string())?;
         row("review messages (repeated)", self.repeated_messages.to_string())?;
-        row("outbox rows not sent", self.unsent.to_string())?;
+        row("outbox rows not sent", self.unsent.len().to_string())?;
         row("queues that are not empty", self.left_in_queues.len().to_string())?;
         row("judge calls received", self.calls_received.to_string())?;
         row("judge replies given", self.calls_answered.to_string())?;

@@ -156,9 +156,15 @@ impl Drop for Process {
             let log = self.log();
             let lines: Vec<&str> = log.lines().collect();
             let tail = lines[lines.len().saturating_sub(60)..].join("\n");
-            eprintln!("--- the end of what `{}` printed:\n{tail}", self.what);
+            eprintln!(
+                "--- the end of what `{}` printed, all of it is in {}:\n{tail}",
+                self.what,
+                self.log.display()
+            );
+        } else {
+            // A file that stays behind disturbs nobody.
+            let _ = std::fs::remove_file(&self.log);
         }
-        let _ = std::fs::remove_file(&self.log);
     }
 }
 

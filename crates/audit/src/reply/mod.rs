@@ -56,7 +56,7 @@ pub enum Code {
     DuplicateClaim,
     /// A claim that the answer does not make.
     InventedClaim,
-    /// A sentence with a number or date that no claim holds.
+    /// No claim has the number or date of a sentence.
     UncoveredSentence,
     /// A quote that stands nowhere in the evidence.
     FabricatedQuote,
