@@ -93,6 +93,9 @@ impl SystemBuilder {
         let connection = Connection::open(&settings, Purpose::Publish).await.unwrap();
         queue::topology::declare(&connection).await.unwrap();
         vhost.tap(TAP, queue::exchange::RESULTS, "#").await;
+        if self.alone {
+            crate::wait::register_of_queues_is_written().await;
+        }
         System {
             to_broker: TcpRelay::start(Vhost::address()).await,
             to_database: TcpRelay::start(Database::address()).await,
