@@ -15,6 +15,8 @@ pub(crate) struct Call<'a> {
     pub(crate) kind: Kind,
     pub(crate) trace: &'a Trace,
     pub(crate) opening: &'a Opening,
+    /// The profile that is asked, which need not be the audit's own.
+    pub(crate) judge: &'a str,
     pub(crate) model: &'a str,
     pub(crate) unit: u32,
     pub(crate) number: u32,
@@ -23,13 +25,21 @@ pub(crate) struct Call<'a> {
     pub(crate) request: Vec<u8>,
 }
 
-/// The question that carries a rendered prompt.
-pub(crate) fn question(kind: Kind, schema: Value, rendered: Rendered, trace: &Trace) -> judge::Question {
+/// The question that carries a rendered prompt about a section of the answer, or about all of it.
+pub(crate) fn question(
+    kind: Kind,
+    schema: Value,
+    rendered: Rendered,
+    trace: &Trace,
+    section: Option<Span>,
+) -> judge::Question {
+    let whole = || trace.answer.as_deref().unwrap_or_default().chars().count();
     judge::Question {
         system: rendered.system,
         user: rendered.user,
         schema,
         schema_name: kind.as_str().to_owned(),
+        output_chars: section.map_or_else(whole, |span| span.end.saturating_sub(span.start)),
         trace_id: trace.trace_id.clone(),
     }
 }
@@ -41,7 +51,7 @@ impl Call<'_> {
             number: self.number,
             started_at: self.started_at,
             latency: std::time::Duration::ZERO,
-            judge: self.opening.judge.clone(),
+            judge: self.judge.to_owned(),
             model: self.model.to_owned(),
             model_answered: None,
             prompt_version: self.opening.prompt_version.clone(),
@@ -85,6 +95,9 @@ impl Call<'_> {
             return (Class::Refusal, vec![problem]);
         }
         match assess(self.kind, self.trace, self.section, &reply.content, reply.finish_reason.as_deref()) {
+            Ok(assessment) if reply.reasoning_only && assessment.outcome == Outcome::Format => {
+                (Class::Format, vec![reasoning_only(reply.finish_reason.as_deref())])
+            }
             Ok(assessment) => (class_of(assessment.outcome), assessment.problems),
             // The kind was looked up before the call was made.
             Err(unavailable) => {
@@ -118,6 +131,17 @@ impl Call<'_> {
             ..self.blank(class, &[])
         })
     }
+}
+
+/// What is wrong with a reply whose reasoning stands beside a content that is empty.
+fn reasoning_only(finish_reason: Option<&str>) -> Problem {
+    let message = match finish_reason {
+        Some("length") => {
+            "the reply is empty: its tokens went into reasoning; raise reasoning_tokens or max_tokens"
+        }
+        _ => "the reply is reasoning only; expected one JSON object",
+    };
+    Problem::new(Code::Empty, "$", message)
 }
 
 /// The class of a reply that was received in full.

@@ -1,5 +1,6 @@
 //! The loop: derive what comes next, do it, keep it.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use audit::reply::Problem;
 use audit::routing::{self, Disposition, Routed};
 use audit::{Report, Span, assess, compare, kinds, sections};
 use chrono::{DateTime, Utc};
-use judge::Judge;
+use judge::{Judge, Judges, Turn};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use trace::completeness::{self, Prepared};
@@ -88,24 +89,29 @@ pub enum RunError {
     Sink(#[from] SinkError),
 }
 
-/// Runs audits with one judge.
+/// Runs audits with one judge, and those that stand in for it.
 #[derive(Debug, Clone)]
 pub struct Runner {
-    judge: Judge,
+    judges: Judges,
     settings: Settings,
-    /// The name under which the judge last answered, when it was not the one that was asked for.
-    other_model: Arc<Mutex<Option<String>>>,
+    /// By model that was asked for: the one that last answered, when it was another.
+    other_models: Arc<Mutex<BTreeMap<String, String>>>,
 }
 
 impl Runner {
-    /// A runner that asks `judge`.
-    pub fn new(judge: Judge, settings: Settings) -> Self {
-        Self { judge, settings, other_model: Arc::default() }
+    /// A runner that asks these judges: one [`Judge`], or several in their order.
+    pub fn new(judges: impl Into<Judges>, settings: Settings) -> Self {
+        Self { judges: judges.into(), settings, other_models: Arc::default() }
     }
 
-    /// The judge that is asked.
+    /// The judge of every audit: the first one.
     pub fn judge(&self) -> &Judge {
-        &self.judge
+        self.judges.first()
+    }
+
+    /// The judges that may be asked.
+    pub fn judges(&self) -> &Judges {
+        &self.judges
     }
 
     /// Runs one audit to its end, or as far as it goes.
@@ -128,7 +134,7 @@ impl Runner {
         let end = |report, routed| End {
             delivery: &delivery,
             opening: &opening,
-            judge: &self.judge,
+            judge: self.judge(),
             report,
             routed,
         };
@@ -173,14 +179,14 @@ impl Runner {
         else {
             return;
         };
-        let mut known = self.other_model.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.as_ref() != Some(answered) {
+        let mut known = self.other_models.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.get(&attempt.model) != Some(answered) {
             tracing::warn!(
                 asked = attempt.model,
                 answered,
                 "another model answered than the one that was asked for"
             );
-            *known = Some(answered.clone());
+            known.insert(attempt.model.clone(), answered.clone());
         }
     }
 
@@ -191,7 +197,7 @@ impl Runner {
         Opening {
             prompt_version: prompt.version.clone(),
             prompt_hash: prompt.hash.clone(),
-            judge: self.judge.profile().name().to_owned(),
+            judge: self.judge().profile().name().to_owned(),
             nonce: prompt::choose_nonce(&record.trace, candidates).unwrap_or_default(),
             opened_at: Utc::now(),
         }
@@ -213,7 +219,7 @@ impl Runner {
             &report,
             comparison.as_ref(),
         );
-        let end = End { delivery, opening, judge: &self.judge, report: Some((report, comparison)), routed };
+        let end = End { delivery, opening, judge: self.judge(), report: Some((report, comparison)), routed };
         end.with(attempts, Vec::new(), json!(prepared.provenance))
     }
 }
@@ -285,6 +291,7 @@ impl Session<'_> {
         let mut committed = attempts.len();
         let mut tries = 0;
         let mut delays = judge::delay::Delays::new(self.runner.settings.delays);
+        let mut turn = self.runner.judges.turn();
         loop {
             let answer = self.prepared.trace.answer.as_deref().unwrap_or_default();
             let max_chars = self.runner.settings.max_unit_chars;
@@ -309,21 +316,26 @@ impl Session<'_> {
                     Kept::LostRace => return Ok(Run::Yielded),
                 }
             }
-            match self.call(unit, number, section, again, stop).await {
+            match self.call(turn.judge(), unit, number, section, again, stop).await {
                 Called::Replied(attempt) => {
                     tries = 0;
                     attempts.push(*attempt);
                 }
                 Called::Interrupted => return Ok(Run::Interrupted),
-                Called::Failed { attempt, advance, reason } => {
+                Called::Failed { attempt, class, reason } => {
                     attempts.extend(attempt.map(|attempt| *attempt));
                     tries += 1;
+                    let advance = class == judge::Class::Transport;
                     if advance && tries < self.runner.settings.quick_tries {
                         let delay = delays.next_delay();
                         tokio::select! {
                             () = stop.cancelled() => {}
                             () = tokio::time::sleep(delay) => continue,
                         }
+                    } else if self.pass_on(&mut turn, class, &reason) {
+                        tries = 0;
+                        delays = judge::delay::Delays::new(self.runner.settings.delays);
+                        continue;
                     }
                     return self.hand_back(attempts.split_off(committed), advance, reason, sink).await;
                 }
@@ -353,8 +365,26 @@ impl Session<'_> {
         Ok(Run::Parked { advance, reason })
     }
 
+    /// Passes the turn on when this judge cannot be used and another one may be asked.
+    ///
+    /// A judge that asks to slow down and names no time is still there: it gets its time, and nobody stands in.
+    fn pass_on(&self, turn: &mut Turn<'_>, class: judge::Class, reason: &str) -> bool {
+        let from = turn.judge();
+        let is_unusable = match class {
+            judge::Class::Transport | judge::Class::Permanent => true,
+            _ => from.is_open(),
+        };
+        let passed = is_unusable && turn.pass_on();
+        if passed {
+            let to = turn.judge().name();
+            tracing::debug!(from = from.name(), to, reason, "another judge stands in");
+        }
+        passed
+    }
+
     async fn call(
         &self,
+        judge: &Judge,
         unit: u32,
         number: u32,
         section: Option<Span>,
@@ -364,19 +394,20 @@ impl Session<'_> {
         let trace = &self.prepared.trace;
         let constraint = again.as_ref().map(|(remedy, problems)| Constraint { remedy: *remedy, problems });
         let rendered = prompt::render(self.prompt, trace, section, &self.opening.nonce, constraint);
-        let question = question(self.spec.kind, (self.spec.schema)(), rendered, trace);
+        let question = question(self.spec.kind, (self.spec.schema)(), rendered, trace, section);
         let call = Call {
             kind: self.spec.kind,
             trace,
             opening: self.opening,
-            model: self.runner.judge.profile().model(),
+            judge: judge.name(),
+            model: judge.profile().model(),
             unit,
             number,
             section,
             started_at: Utc::now(),
-            request: self.runner.judge.body(&question).to_string().into_bytes(),
+            request: judge.body(&question).to_string().into_bytes(),
         };
-        match self.runner.judge.ask(&question, stop).await {
+        match judge.ask(&question, stop).await {
             Ok(reply) => {
                 let attempt = call.replied(reply);
                 self.runner.warn_about_model(&attempt);
@@ -391,7 +422,7 @@ impl Session<'_> {
                     }
                     attempt => Called::Failed {
                         attempt: attempt.map(Box::new),
-                        advance: error.class == judge::Class::Transport,
+                        class: error.class,
                         reason: error.message,
                     },
                 }
@@ -410,7 +441,7 @@ impl Session<'_> {
         let end = End {
             delivery: self.delivery,
             opening: self.opening,
-            judge: &self.runner.judge,
+            judge: self.runner.judge(),
             report: None,
             routed,
         };
@@ -422,7 +453,7 @@ enum Called {
     /// Something that the policy decides about.
     Replied(Box<Attempt>),
     /// No reply; `attempt` is none when nothing was sent.
-    Failed { attempt: Option<Box<Attempt>>, advance: bool, reason: String },
+    Failed { attempt: Option<Box<Attempt>>, class: judge::Class, reason: String },
     /// We were told to stop.
     Interrupted,
 }
