@@ -3,6 +3,7 @@
 mod bounded;
 mod checks;
 mod error;
+mod judges;
 mod key;
 mod known;
 mod raw;

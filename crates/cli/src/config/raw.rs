@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use audit::policy::Remedy;
-use judge::{MaxTokensKey, Secret, StructuredOutput};
+use judge::{MaxTokensKey, ModelRule, Provider, Secret, StructuredOutput};
 use serde::Deserialize;
 use serde_json::Map;
 use trace::Kind;
@@ -24,6 +24,8 @@ pub(crate) struct Raw {
     pub(crate) database: Database,
     pub(crate) queue: Queue,
     pub(crate) judge: Judge,
+    #[serde(default)]
+    pub(crate) judges: BTreeMap<String, Judge>,
     pub(crate) worker: Worker,
     pub(crate) relay: Relay,
     pub(crate) audits: BTreeMap<Kind, Policy>,
@@ -61,16 +63,27 @@ pub(crate) struct Queue {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Judge {
+    /// Empty for a judge that stands in: it is called what its section is called.
+    #[serde(default)]
     pub(crate) name: String,
+    pub(crate) provider: Provider,
     pub(crate) base_url: String,
     pub(crate) model: String,
     pub(crate) api_key: Secret,
     pub(crate) api_key_file: String,
+    pub(crate) api_key_header: String,
+    pub(crate) api_version: String,
+    #[serde(default)]
+    pub(crate) fallback: Vec<String>,
     pub(crate) structured_output: StructuredOutput,
     pub(crate) temperature: OrProvider<Temperature>,
     pub(crate) max_tokens: OrProvider<Whole<1, 1_000_000>>,
+    pub(crate) max_tokens_base: Whole<1, 1_000_000>,
+    pub(crate) max_tokens_factor: Whole<0, 1000>,
+    pub(crate) reasoning_tokens: Whole<0, 1_000_000>,
     pub(crate) max_tokens_key: MaxTokensKey,
     pub(crate) extra_params: Map<String, serde_json::Value>,
+    pub(crate) model_map: BTreeMap<String, ModelRule>,
     pub(crate) connect_timeout_s: Timeout,
     pub(crate) read_timeout_s: Timeout,
     pub(crate) total_timeout_s: Timeout,
@@ -86,7 +99,19 @@ pub(crate) struct Judge {
     pub(crate) price_output_per_million: Option<Money>,
     pub(crate) price_cached_input_per_million: Option<Money>,
     pub(crate) currency: String,
+    pub(crate) prices: BTreeMap<String, Price>,
     pub(crate) practice: Option<bool>,
+}
+
+/// What a million tokens of one model cost.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Price {
+    pub(crate) input_per_million: Money,
+    pub(crate) output_per_million: Money,
+    pub(crate) cached_input_per_million: Option<Money>,
+    /// None: the judge's own currency.
+    pub(crate) currency: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
