@@ -4,7 +4,7 @@ use audit::policy::Class;
 use audit::prompt::Rendered;
 use audit::record::{Attempt, Opening};
 use audit::reply::{Code, Problem};
-use audit::{Outcome, Span, assess};
+use audit::{Outcome, Unit, assess, kinds};
 use chrono::{DateTime, Utc};
 use judge::{JudgeError, Reply};
 use serde_json::{Value, json};
@@ -18,28 +18,31 @@ pub(crate) struct Call<'a> {
     /// The profile that is asked, which need not be the audit's own.
     pub(crate) judge: &'a str,
     pub(crate) model: &'a str,
-    pub(crate) unit: u32,
+    /// The unit's number.
+    pub(crate) at: u32,
     pub(crate) number: u32,
-    pub(crate) section: Option<Span>,
+    pub(crate) unit: &'a Unit,
     pub(crate) started_at: DateTime<Utc>,
     pub(crate) request: Vec<u8>,
 }
 
-/// The question that carries a rendered prompt about a section of the answer, or about all of it.
+/// The question that carries a rendered prompt.
 pub(crate) fn question(
-    kind: Kind,
-    schema: Value,
+    spec: &kinds::Spec,
+    unit: &Unit,
     rendered: Rendered,
     trace: &Trace,
-    section: Option<Span>,
 ) -> judge::Question {
-    let whole = || trace.answer.as_deref().unwrap_or_default().chars().count();
+    let (schema, name): (Value, &str) = match unit {
+        Unit::Extraction(_) => (kinds::extraction::schema(), kinds::extraction::SCHEMA_NAME),
+        _ => ((spec.schema)(), spec.kind.as_str()),
+    };
     judge::Question {
         system: rendered.system,
         user: rendered.user,
         schema,
-        schema_name: kind.as_str().to_owned(),
-        output_chars: section.map_or_else(whole, |span| span.end.saturating_sub(span.start)),
+        schema_name: name.to_owned(),
+        output_chars: unit.covered_chars(trace.answer.as_deref().unwrap_or_default()),
         trace_id: trace.trace_id.clone(),
     }
 }
@@ -47,7 +50,7 @@ pub(crate) fn question(
 impl Call<'_> {
     fn blank(&self, class: Class, problems: &[Problem]) -> Attempt {
         Attempt {
-            unit: self.unit,
+            unit: self.at,
             number: self.number,
             started_at: self.started_at,
             latency: std::time::Duration::ZERO,
@@ -94,7 +97,7 @@ impl Call<'_> {
             let problem = Problem::new(Code::Refused, "$", "the provider marked the reply as a refusal");
             return (Class::Refusal, vec![problem]);
         }
-        match assess(self.kind, self.trace, self.section, &reply.content, reply.finish_reason.as_deref()) {
+        match assess(self.kind, self.trace, self.unit, &reply.content, reply.finish_reason.as_deref()) {
             Ok(assessment) if reply.reasoning_only && assessment.outcome == Outcome::Format => {
                 (Class::Format, vec![reasoning_only(reply.finish_reason.as_deref())])
             }

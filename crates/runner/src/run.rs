@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use audit::policy::{Class, Policy};
-use audit::prompt::{self, Constraint, Prompt, PromptError};
+use audit::prompt::{self, Constraint, Library, Prompt, PromptError};
 use audit::record::{Attempt, AuditKey, Ending, Opening, TraceRecord};
 use audit::reply::Problem;
+use audit::routing::Circumstances;
 use audit::routing::{self, Disposition, Routed};
-use audit::{Report, Span, assess, compare, kinds, sections};
+use audit::units::{self, Cut};
+use audit::{Assessment, Outcome, Report, Unit, assess, compare, kinds};
 use chrono::{DateTime, Utc};
 use judge::{Judge, Judges, Turn};
 use serde_json::json;
@@ -18,14 +20,16 @@ use trace::completeness::{self, Prepared};
 use trace::{Readiness, Requirements};
 
 use crate::ask::{Call, question};
-use crate::progress::{self, Assessor, Next};
+use crate::progress::{self, Assessor, Next, Plan};
 use crate::{Kept, Sink, SinkError, events};
 
 /// How audits are run.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Longest unit of an answer, in scalar values; longer answers are cut into sections.
-    pub max_unit_chars: usize,
+    /// How answers and lists of claims are cut into units.
+    pub cut: Cut,
+    /// The prompts.
+    pub prompts: Library,
     /// Calls per delivery before a transport failure is handed back.
     pub quick_tries: u32,
     /// Delays between quick tries.
@@ -125,12 +129,13 @@ impl Runner {
         stop: &CancellationToken,
     ) -> Result<Run, RunError> {
         let spec = kinds::find(delivery.key.kind)?;
+        let prompts = &self.settings.prompts;
         let prompt = match &delivery.opening {
-            Some(opening) => Prompt::of_version(spec, &opening.prompt_version)?,
-            None => Prompt::newest(spec)?,
+            Some(opening) => prompts.of_version(spec.kind, &opening.prompt_version)?,
+            None => prompts.current(spec.kind)?,
         };
         let mut delivery = delivery;
-        let opening = delivery.opening.take().unwrap_or_else(|| self.open(&prompt, &delivery.trace));
+        let opening = delivery.opening.take().unwrap_or_else(|| self.open(prompt, &delivery.trace));
         let end = |report, routed| End {
             delivery: &delivery,
             opening: &opening,
@@ -160,14 +165,21 @@ impl Runner {
                 }
             };
         if let Some(report) = (spec.decide_by_rule)(&prepared.trace) {
-            return Ok(Run::Ended(Box::new(self.judged(&delivery, &opening, &prepared, report, Vec::new()))));
+            return Ok(Run::Ended(Box::new(self.judged(
+                spec,
+                &delivery,
+                &opening,
+                &prepared,
+                report,
+                Vec::new(),
+            ))));
         }
         let session = Session {
             runner: self,
             spec,
             delivery: &delivery,
             opening: &opening,
-            prompt: &prompt,
+            prompt,
             prepared: &prepared,
         };
         session.run(sink, stop).await
@@ -205,20 +217,17 @@ impl Runner {
 
     fn judged(
         &self,
+        spec: &kinds::Spec,
         delivery: &Delivery,
         opening: &Opening,
         prepared: &Prepared,
-        report: Report,
+        mut report: Report,
         attempts: Vec<Attempt>,
     ) -> Ending {
+        let circumstances = Circumstances::new(&delivery.routing, &prepared.trace);
+        (spec.conclude)(&mut report, &circumstances);
         let comparison = prepared.trace.human_label.as_ref().map(|label| compare::compare(&report, label));
-        let routed = routing::route(
-            &delivery.routing,
-            &prepared.trace,
-            delivery.key.id(),
-            &report,
-            comparison.as_ref(),
-        );
+        let routed = routing::route(spec, &circumstances, delivery.key.id(), &report, comparison.as_ref());
         let end = End { delivery, opening, judge: self.judge(), report: Some((report, comparison)), routed };
         end.with(attempts, Vec::new(), json!(prepared.provenance))
     }
@@ -275,13 +284,16 @@ struct Session<'a> {
 }
 
 impl Assessor for Session<'_> {
-    fn assess(&self, section: Option<Span>, attempt: &Attempt) -> (Vec<Problem>, Option<Report>) {
+    fn assess(&self, unit: &Unit, attempt: &Attempt) -> Assessment {
         let content = attempt.content.as_deref().unwrap_or_default();
         let finish = attempt.finish_reason.as_deref();
-        match assess(self.spec.kind, &self.prepared.trace, section, content, finish) {
-            Ok(assessment) => (assessment.problems, assessment.report),
-            Err(_) => (Vec::new(), None),
-        }
+        // The kind was looked up before the session began.
+        assess(self.spec.kind, &self.prepared.trace, unit, content, finish).unwrap_or_else(|_| Assessment {
+            outcome: Outcome::Format,
+            problems: Vec::new(),
+            report: None,
+            extracted: Vec::new(),
+        })
     }
 }
 
@@ -293,14 +305,20 @@ impl Session<'_> {
         let mut delays = judge::delay::Delays::new(self.runner.settings.delays);
         let mut turn = self.runner.judges.turn();
         loop {
-            let answer = self.prepared.trace.answer.as_deref().unwrap_or_default();
-            let max_chars = self.runner.settings.max_unit_chars;
-            let next = progress::next(answer, max_chars, &self.delivery.policy, &attempts, self);
-            let (unit, number, section, again) = match next {
-                Next::Ask { unit, number, section, again } => (unit, number, section, again),
+            let plan = Plan {
+                spec: self.spec,
+                trace: &self.prepared.trace,
+                cut: self.runner.settings.cut,
+                policy: &self.delivery.policy,
+            };
+            let (at, number, unit, again) = match progress::next(plan, &attempts, self) {
+                Next::Ask { at, number, unit, again } => (at, number, unit, again),
                 Next::Done(reports) => return Ok(self.done(reports, attempts.split_off(committed))),
                 Next::GaveUp { class, message } => {
-                    return Ok(self.gave_up(Routed::unusable(class, message), attempts.split_off(committed)));
+                    return Ok(self.gave_up(
+                        Routed::unusable(self.spec, class, message),
+                        attempts.split_off(committed),
+                    ));
                 }
             };
             if let Some((last, (remedy, _))) = attempts.last_mut().zip(again.as_ref()) {
@@ -316,7 +334,7 @@ impl Session<'_> {
                     Kept::LostRace => return Ok(Run::Yielded),
                 }
             }
-            match self.call(turn.judge(), unit, number, section, again, stop).await {
+            match self.call(turn.judge(), at, number, &unit, again, stop).await {
                 Called::Replied(attempt) => {
                     tries = 0;
                     attempts.push(*attempt);
@@ -385,25 +403,25 @@ impl Session<'_> {
     async fn call(
         &self,
         judge: &Judge,
-        unit: u32,
+        at: u32,
         number: u32,
-        section: Option<Span>,
+        unit: &Unit,
         again: Option<(audit::policy::Remedy, Vec<Problem>)>,
         stop: &CancellationToken,
     ) -> Called {
         let trace = &self.prepared.trace;
         let constraint = again.as_ref().map(|(remedy, problems)| Constraint { remedy: *remedy, problems });
-        let rendered = prompt::render(self.prompt, trace, section, &self.opening.nonce, constraint);
-        let question = question(self.spec.kind, (self.spec.schema)(), rendered, trace, section);
+        let rendered = prompt::render(self.prompt, self.spec, trace, unit, &self.opening.nonce, constraint);
+        let question = question(self.spec, unit, rendered, trace);
         let call = Call {
             kind: self.spec.kind,
             trace,
             opening: self.opening,
             judge: judge.name(),
             model: judge.profile().model(),
-            unit,
+            at,
             number,
-            section,
+            unit,
             started_at: Utc::now(),
             request: judge.body(&question).to_string().into_bytes(),
         };
@@ -431,9 +449,9 @@ impl Session<'_> {
     }
 
     fn done(&self, reports: Vec<Report>, pending: Vec<Attempt>) -> Run {
-        let mut report = sections::merge(reports);
-        report.score = (self.spec.score)(&report);
-        let ending = self.runner.judged(self.delivery, self.opening, self.prepared, report, pending);
+        let report = units::merge(reports);
+        let ending =
+            self.runner.judged(self.spec, self.delivery, self.opening, self.prepared, report, pending);
         Run::Ended(Box::new(ending))
     }
 

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use ::audit::policy::Policy;
+use ::audit::prompt::Library;
 use ::audit::routing;
+use ::audit::units::{Cut, Extraction};
 use judge::{Limits, ProfileSettings};
 use trace::Kind;
 use worker::{Lanes, Project, RelaySettings};
@@ -119,7 +121,12 @@ impl Tuning {
 
     pub(crate) fn runner(&self) -> runner::Settings {
         runner::Settings {
-            max_unit_chars: self.max_unit_chars,
+            cut: Cut {
+                max_chars: self.max_unit_chars,
+                claims_per_call: 8,
+                extraction: Extraction::Sentences,
+            },
+            prompts: Library::embedded().expect("the embedded prompts can be read"),
             quick_tries: self.quick_tries,
             delays: judge::delay::DelaySettings {
                 initial: Duration::from_millis(20),
@@ -144,6 +151,7 @@ impl Tuning {
             lanes: Lanes { urgent: true, normal: true, bulk: true },
             relay: self.relay,
             policies: HashMap::<Kind, Policy>::new(),
+            repeats: HashMap::new(),
             projects: HashMap::new(),
             default_project: Project { routing, ..Project::default() },
         }

@@ -172,5 +172,5 @@ fn project(key: &Key, project: &Project, sources: &mut Sources) {
 }
 
 fn available() -> String {
-    kinds::AVAILABLE.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(", ")
+    kinds::ALL.iter().map(|spec| spec.kind.as_str()).collect::<Vec<_>>().join(", ")
 }

@@ -6,6 +6,7 @@ mod error;
 mod judges;
 mod key;
 mod known;
+mod prompts;
 mod raw;
 mod settings;
 mod sources;

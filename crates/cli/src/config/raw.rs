@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 
+use audit::kinds::gate::Threshold;
 use audit::policy::Remedy;
+use audit::units::Extraction;
 use judge::{MaxTokensKey, ModelRule, Provider, Secret, StructuredOutput};
 use serde::Deserialize;
 use serde_json::Map;
@@ -28,6 +30,7 @@ pub(crate) struct Raw {
     pub(crate) judges: BTreeMap<String, Judge>,
     pub(crate) worker: Worker,
     pub(crate) relay: Relay,
+    pub(crate) prompts: Prompts,
     pub(crate) audits: BTreeMap<Kind, Policy>,
     pub(crate) project_defaults: Project,
     #[serde(default)]
@@ -125,6 +128,8 @@ pub(crate) struct Worker {
     pub(crate) max_age_h: Whole<1, 720>,
     pub(crate) quick_tries: Whole<1, 20>,
     pub(crate) max_unit_chars: Whole<200, 1_000_000>,
+    pub(crate) claims_per_call: Whole<1, 100>,
+    pub(crate) claim_extraction: Extraction,
     pub(crate) reply_to_prefixes: Vec<String>,
 }
 
@@ -143,6 +148,13 @@ pub(crate) struct Policy {
     pub(crate) content: Budget,
     pub(crate) together: Whole<0, 20>,
     pub(crate) max_replies: Whole<1, 1000>,
+    pub(crate) repeat: Whole<1, 20>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Prompts {
+    pub(crate) dir: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -158,6 +170,10 @@ pub(crate) struct Project {
     pub(crate) audits: Vec<Kind>,
     pub(crate) requirements: Requirements,
     pub(crate) review_below: Share,
+    pub(crate) max_contradicted: Whole<0, 10_000>,
+    pub(crate) max_unsupported: Whole<0, 10_000>,
+    pub(crate) max_hallucination_ratio: Share,
+    pub(crate) evidence_threshold: Threshold,
     pub(crate) high_risk_domains: Vec<String>,
     pub(crate) sample_passed: Share,
     pub(crate) sample_passed_high_risk: Share,

@@ -4,11 +4,13 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use audit::policy::{Budget, Policy};
+use audit::units::Cut;
 use judge::{Limits, Profile, Secret};
 use trace::{Kind, Provenance, Requirements};
 use worker::{Lanes, Project, RelaySettings};
 
 use super::key::Key;
+use super::prompts;
 use super::raw::{self, IdFrom, LogFormat, RankFrom, Raw, TimeFrom};
 use super::sources::Sources;
 use super::{checks, judges};
@@ -66,6 +68,8 @@ pub(super) fn check(raw: Raw, sources: &mut Sources) -> Option<Settings> {
     let (judge, fallback) = judges::judges(&raw, sources);
     let max_age = Duration::from_secs(raw.worker.max_age_h.get() * 3600);
     let policies = raw.audits.iter().map(|(kind, policy)| (*kind, policy_of(policy))).collect();
+    let repeats = raw.audits.iter().map(|(kind, policy)| (*kind, policy.repeat.small())).collect();
+    let prompts = prompts::library(&raw.prompts.dir, sources)?;
     let projects: HashMap<String, Project> =
         raw.projects.iter().map(|(name, project)| (name.clone(), project_of(project))).collect();
     let database = Database {
@@ -91,11 +95,17 @@ pub(super) fn check(raw: Raw, sources: &mut Sources) -> Option<Settings> {
             poll: Duration::from_millis(raw.relay.poll_ms.get()),
         },
         policies,
+        repeats,
         projects,
         default_project: project_of(&raw.project_defaults),
     };
     let runner = runner::Settings {
-        max_unit_chars: raw.worker.max_unit_chars.count(),
+        cut: Cut {
+            max_chars: raw.worker.max_unit_chars.count(),
+            claims_per_call: raw.worker.claims_per_call.count(),
+            extraction: raw.worker.claim_extraction,
+        },
+        prompts,
         quick_tries: raw.worker.quick_tries.small(),
         delays: judge::delay::DelaySettings::default(),
         max_age,
@@ -193,6 +203,10 @@ fn project_of(raw: &raw::Project) -> Project {
         },
         routing: audit::routing::Policy {
             review_below: raw.review_below.0,
+            max_contradicted: raw.max_contradicted.count(),
+            max_unsupported: raw.max_unsupported.count(),
+            max_hallucination_ratio: raw.max_hallucination_ratio.0,
+            evidence_threshold: raw.evidence_threshold,
             high_risk_domains: raw.high_risk_domains.clone(),
             sample_passed: raw.sample_passed.0,
             sample_passed_high_risk: raw.sample_passed_high_risk.0,

@@ -66,6 +66,7 @@ fn every_documented_key_is_read_and_every_key_that_is_read_is_documented() {
     read.extend(below(&["judge"], fields::<raw::Judge>()));
     read.extend(below(&["worker"], fields::<raw::Worker>()));
     read.extend(below(&["relay"], fields::<raw::Relay>()));
+    read.extend(below(&["prompts"], fields::<raw::Prompts>()));
     read.extend(below(&["log"], fields::<raw::Log>()));
     let project = fields::<raw::Project>().into_iter().filter(|field| field != "requirements").collect();
     read.extend(below(&["project_defaults"], project));
@@ -102,6 +103,9 @@ fn another(key: &Key, default: &Value) -> String {
         "judge.max_tokens_key" => "max_completion_tokens".into(),
         "judge.extra_params" => r#"{"seed": 7, "nested": {"a": [1, 2]}}"#.into(),
         "judge.currency" => "EUR".into(),
+        "project_defaults.evidence_threshold" => "strict".into(),
+        "worker.claim_extraction" => "judge".into(),
+        "prompts.dir" => env!("CARGO_MANIFEST_DIR").into(),
         "log.format" => "json".into(),
         "log.level" => "debug".into(),
         "queue.retry_tiers_s" => "1, 2.5, 60".into(),

@@ -108,7 +108,7 @@ fn a_reply_may_hold_any_bytes() {
 #[test]
 fn a_reply_about_a_trace_that_is_never_judged_is_wrong_usage() {
     let mut shown = String::new();
-    for (trace, options) in [(INCOMPLETE, ""), ("{}", ""), (TRACE, "--kind gate")] {
+    for (trace, options) in [(INCOMPLETE, ""), ("{}", ""), (TRACE, "--kind reference")] {
         let call = Call::new().file("trace.json", trace).file("reply.txt", REPLY);
         let run = call.run(&format!("check reply --trace trace.json --reply reply.txt {options}"));
         assert_eq!(run.code, 2);

@@ -8,7 +8,9 @@ mod replies;
 use std::time::Duration;
 
 use audit::policy::Policy;
+use audit::prompt::Library;
 use audit::record::{Attempt, AuditKey, TraceRecord};
+use audit::units::{Cut, Extraction};
 use chrono::Utc;
 use judge::{Judge, Judges, Limits, Profile, ProfileSettings};
 use practice::{Fault, Faults, Server, Settings};
@@ -64,7 +66,8 @@ pub fn judge(name: &str, base_url: &str) -> Judge {
 /// Runs one audit; returns how it ended and all attempts.
 pub async fn run(judges: Judges) -> (Run, Vec<Attempt>) {
     let settings = runner::Settings {
-        max_unit_chars: 6000,
+        cut: Cut { max_chars: 6000, claims_per_call: 8, extraction: Extraction::Sentences },
+        prompts: Library::embedded().unwrap(),
         quick_tries: 3,
         delays: judge::delay::DelaySettings {
             initial: Duration::from_millis(1),

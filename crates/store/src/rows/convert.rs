@@ -229,6 +229,8 @@ impl ClaimRow {
             answer_end: claim.answer_span.map(|span| big(span.end)),
             source_id: clean_some(claim.evidence.first().map(|evidence| evidence.source_id.as_str())),
             evidence: json(&claim.evidence),
+            claim_id: clean_some(claim.id.as_deref()),
+            fabrication: claim.fabrication.map(|fabrication| fabrication.as_str()),
         }
     }
 }

@@ -191,6 +191,8 @@ table! {
         answer_end: Option<i64> = "int8",
         source_id: Option<String> = "text",
         evidence: String = "jsonb",
+        claim_id: Option<String> = "text",
+        fabrication: Option<&'static str> = "text",
     }
 }
 

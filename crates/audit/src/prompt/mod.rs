@@ -3,15 +3,26 @@
 //! Order of the parts: the stable instructions first, then the evidence, then question and answer,
 //! then what changes from call to call. Providers cache by prefix, so this order is the cheap one.
 
+mod blocks;
+mod example;
+mod library;
+
+pub use blocks::{Blocks, EvidenceBlock, blocks};
+pub use example::Example;
+pub use library::Library;
+
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use trace::{Kind, Trace};
 
+use crate::evidence::{Basis, Passage};
+use crate::kinds::Spec;
 use crate::policy::Remedy;
 use crate::reply::Problem;
-use crate::report::Span;
+use crate::text;
+use crate::units::Unit;
 
 /// The text of a prompt file, embedded in the binary.
 #[derive(Debug, Clone, Copy)]
@@ -28,10 +39,14 @@ pub struct Prompt {
     pub notes: String,
     /// SHA-256 of the file, in hex; stored with every attempt.
     pub hash: String,
+    /// The whole file.
+    pub file: String,
     system: String,
+    examples: String,
     task: String,
-    section_task: String,
+    section_task: Option<String>,
     strengthen: String,
+    extraction: Option<(String, String)>,
 }
 
 /// A prompt file that cannot be used.
@@ -46,8 +61,11 @@ pub enum PromptError {
     /// A part is missing.
     #[error("the prompt file has no part `=== {0}`")]
     Part(&'static str),
+    /// Two files claim the same version and differ.
+    #[error("two different prompts have the version `{0}`: a changed prompt needs a version of its own")]
+    Twice(String),
     /// No prompt of this version is known.
-    #[error("no prompt `{version}` of kind {kind} is known to this version of groundcrew")]
+    #[error("no prompt `{version}` of kind {kind} is known; put its file into the folder `prompts.dir`")]
     Unknown {
         /// The kind.
         kind: Kind,
@@ -68,51 +86,57 @@ impl Prompt {
                 .lines()
                 .find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))
                 .map(|value| value.trim().to_owned())
+                .filter(|value| !value.is_empty())
                 .ok_or(PromptError::Header(key))
         };
-        let part = |name: &'static str| {
+        let part = |name: &str| {
             parts
                 .split("\n=== ")
                 .find_map(|part| part.split_once('\n').filter(|(title, _)| title.trim() == name))
                 .map(|(_, text)| text.trim().to_owned())
-                .ok_or(PromptError::Part(name))
         };
+        let required = |name: &'static str| part(name).ok_or(PromptError::Part(name));
         Ok(Self {
             kind: field("kind")?.parse().map_err(PromptError::Kind)?,
             version: field("version")?,
             notes: field("notes")?,
             hash: hex(&Sha256::digest(file.as_bytes())),
-            system: part("system")?,
-            task: part("task")?,
-            section_task: part("section task")?,
-            strengthen: part("strengthen")?,
+            file: file.to_owned(),
+            system: required("system")?,
+            examples: part("examples").unwrap_or_default(),
+            task: required("task")?,
+            section_task: part("section task"),
+            strengthen: required("strengthen")?,
+            extraction: part("extraction system").zip(part("extraction task")),
         })
     }
 
-    /// The newest embedded prompt of a kind.
-    ///
-    /// # Errors
-    /// A defect of an embedded file.
-    pub fn newest(spec: &crate::kinds::Spec) -> Result<Self, PromptError> {
-        let source = spec.prompts.last().ok_or(PromptError::Part("system"))?;
-        Self::parse(source.0)
+    /// The stable instructions, with their examples: the same for every trace.
+    pub fn prefix(&self) -> String {
+        if self.examples.is_empty() {
+            return self.system.clone();
+        }
+        format!("{}\n\n{}", self.system, self.examples)
     }
 
-    /// The embedded prompt of that version: an open audit keeps its own across deploys.
-    ///
-    /// # Errors
-    /// [`PromptError::Unknown`] when this binary does not have it.
-    pub fn of_version(spec: &crate::kinds::Spec, version: &str) -> Result<Self, PromptError> {
-        spec.prompts
-            .iter()
-            .filter_map(|source| Self::parse(source.0).ok())
-            .find(|prompt| prompt.version == version)
-            .ok_or_else(|| PromptError::Unknown { kind: spec.kind, version: version.to_owned() })
+    /// The examples, one by one.
+    pub fn examples(&self) -> Vec<Example> {
+        self.examples.split("\n\n").filter_map(Example::parse).collect()
     }
 
-    /// The stable instructions.
-    pub fn system(&self) -> &str {
-        &self.system
+    fn system_for(&self, unit: &Unit) -> String {
+        match (unit, &self.extraction) {
+            (Unit::Extraction(_), Some((system, _))) => system.clone(),
+            _ => self.prefix(),
+        }
+    }
+
+    fn task_for(&self, unit: &Unit) -> &str {
+        match (unit, &self.extraction, &self.section_task) {
+            (Unit::Extraction(_), Some((_, task)), _) => task,
+            (Unit::Section(_), _, Some(task)) => task,
+            _ => &self.task,
+        }
     }
 }
 
@@ -134,46 +158,84 @@ pub struct Rendered {
     pub user: String,
 }
 
-/// Renders one call. `section`: the part of the answer to audit, if it is not the whole.
+/// Renders one call about one unit of a trace.
 pub fn render(
     prompt: &Prompt,
+    spec: &Spec,
     trace: &Trace,
-    section: Option<Span>,
+    unit: &Unit,
     nonce: &str,
     constraint: Option<Constraint<'_>>,
 ) -> Rendered {
     let answer = trace.answer.as_deref().unwrap_or_default();
     let mut user = String::with_capacity(answer.len() + 4096);
-    for chunk in trace.chunks() {
-        let mut header = json!({ "source_id": chunk.source_id, "rank": chunk.rank });
-        for (key, value) in
-            [("score", chunk.score.map(Value::from)), ("title", chunk.title.clone().map(Value::from))]
-        {
-            if let (Some(object), Some(value)) = (header.as_object_mut(), value) {
-                object.insert(key.to_owned(), value);
-            }
+    // An extraction asks about the answer alone.
+    if !matches!(unit, Unit::Extraction(_)) {
+        let word = if spec.basis == Basis::Reference { "REFERENCE" } else { "EVIDENCE" };
+        for passage in spec.basis.passages(trace) {
+            block(&mut user, nonce, &format!("{word} {}", header(&passage)), passage.text);
         }
-        block(&mut user, nonce, &format!("EVIDENCE {header}"), chunk.text.as_deref().unwrap_or_default());
+    }
+    if spec.shows_metadata
+        && let Some(metadata) = metadata(trace)
+    {
+        block(&mut user, nonce, "METADATA", &metadata);
     }
     block(&mut user, nonce, "QUESTION", trace.query.as_deref().unwrap_or_default());
     block(&mut user, nonce, "ANSWER", answer);
-    match section {
-        Some(section) => {
-            let part: String = answer.chars().skip(section.start).take(section.end - section.start).collect();
-            block(&mut user, nonce, "SECTION", &part);
-            user.push_str(&prompt.section_task);
-        }
-        None => user.push_str(&prompt.task),
+    if let Some(section) = unit.section() {
+        block(&mut user, nonce, "SECTION", text::slice(answer, section));
     }
+    if let Unit::Claims(claims) = unit {
+        let lines: Vec<String> = claims
+            .iter()
+            .map(|claim| json!({ "claim_id": claim.id, "claim_text": claim.text }).to_string())
+            .collect();
+        block(&mut user, nonce, "CLAIMS", &lines.join("\n"));
+    }
+    user.push_str(prompt.task_for(unit));
     if let Some(constraint) = constraint {
         constrain(&mut user, prompt, &constraint);
     }
-    Rendered { system: prompt.system.clone(), user }
+    Rendered { system: prompt.system_for(unit), user }
+}
+
+/// What stands beside a block's word: the id to cite, and what else is known about the passage.
+fn header(passage: &Passage<'_>) -> Value {
+    /// Longer metadata of one chunk would drown its text.
+    const LONGEST: usize = 300;
+    let mut header = Map::new();
+    header.insert("source_id".into(), Value::from(passage.source_id));
+    let known = [
+        ("rank", passage.rank.map(Value::from)),
+        ("score", passage.score.map(Value::from)),
+        ("title", passage.title.map(Value::from)),
+        (
+            "metadata",
+            passage
+                .metadata
+                .map(|metadata| Value::Object(metadata.clone()))
+                .filter(|metadata| metadata.to_string().len() <= LONGEST),
+        ),
+    ];
+    header.extend(known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+    Value::Object(header)
+}
+
+/// What the trace says about its retrieval: filters, rerankers and whatever else (docs/audits.md, F-16).
+fn metadata(trace: &Trace) -> Option<String> {
+    /// More would cost tokens and tell nothing.
+    const LONGEST: usize = 2000;
+    let mut all = Map::new();
+    all.extend(trace.metadata.clone().unwrap_or_default());
+    all.extend(trace.retrieval.iter().flat_map(|retrieval| retrieval.unknown.clone()));
+    let text = Value::Object(all).to_string();
+    (text.len() > "{}".len() && text.len() <= LONGEST).then_some(text)
 }
 
 fn block(user: &mut String, nonce: &str, title: &str, text: &str) {
     // Writing to a String cannot fail.
-    let _ = write!(user, "<<{nonce} {title}>>\n{text}\n<<{nonce} end>>\n");
+    let _ = write!(user, "<<{nonce} {title}>>\n{text}\n<</{nonce}>>\n");
 }
 
 /// At most this many problems are sent back; more would only cost tokens.
@@ -203,63 +265,16 @@ fn constrain(user: &mut String, prompt: &Prompt, constraint: &Constraint<'_>) {
 
 /// The first of `candidates` that occurs in no text of the trace, so that no text can close its own block.
 pub fn choose_nonce(trace: &Trace, mut candidates: impl Iterator<Item = String>) -> Option<String> {
-    let texts: Vec<&str> =
-        [trace.query.as_deref(), trace.answer.as_deref()]
-            .into_iter()
-            .chain(trace.chunks().iter().flat_map(|chunk| {
-                [chunk.text.as_deref(), chunk.source_id.as_deref(), chunk.title.as_deref()]
-            }))
-            .flatten()
-            .collect();
+    let passages = [Basis::Retrieval, Basis::Reference].map(|basis| basis.passages(trace)).concat();
+    let metadata = metadata(trace);
+    let mut texts: Vec<&str> = [trace.query.as_deref(), trace.answer.as_deref(), metadata.as_deref()]
+        .into_iter()
+        .flatten()
+        .collect();
+    let headers: Vec<String> = passages.iter().map(|passage| header(passage).to_string()).collect();
+    texts.extend(passages.iter().map(|passage| passage.text));
+    texts.extend(headers.iter().map(String::as_str));
     candidates.find(|nonce| !texts.iter().any(|text| text.contains(nonce.as_str())))
-}
-
-/// The blocks of a rendered user message, for a judge that reads them by program.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Blocks {
-    /// The question.
-    pub question: String,
-    /// The whole answer.
-    pub answer: String,
-    /// The part of the answer to audit, if it is not the whole.
-    pub section: Option<String>,
-    /// The evidence, in order.
-    pub evidence: Vec<EvidenceBlock>,
-}
-
-/// One evidence block.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EvidenceBlock {
-    /// The id to cite.
-    pub source_id: String,
-    /// The text.
-    pub text: String,
-}
-
-/// Reads a user message back into its blocks; none when it is not one of ours.
-pub fn blocks(user: &str) -> Option<Blocks> {
-    let nonce = user.strip_prefix("<<")?.split([' ', '>']).next()?;
-    let (opening, closing) = (format!("<<{nonce} "), format!("\n<<{nonce} end>>"));
-    let mut blocks = Blocks::default();
-    let mut rest = user;
-    while let Some(after) = rest.strip_prefix(opening.as_str()) {
-        let (title, body) = after.split_once(">>\n")?;
-        let (text, next) = body.split_once(closing.as_str())?;
-        match title.split_once(' ').map_or((title, ""), |(word, header)| (word, header)) {
-            ("EVIDENCE", header) => {
-                let header: Value = serde_json::from_str(header).ok()?;
-                let source_id =
-                    header.get("source_id").and_then(Value::as_str).unwrap_or_default().to_owned();
-                blocks.evidence.push(EvidenceBlock { source_id, text: text.to_owned() });
-            }
-            ("QUESTION", _) => blocks.question = text.to_owned(),
-            ("ANSWER", _) => blocks.answer = text.to_owned(),
-            ("SECTION", _) => blocks.section = Some(text.to_owned()),
-            _ => return None,
-        }
-        rest = next.strip_prefix('\n').unwrap_or(next);
-    }
-    Some(blocks)
 }
 
 fn hex(bytes: &[u8]) -> String {
