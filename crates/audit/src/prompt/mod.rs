@@ -222,12 +222,21 @@ fn header(passage: &Passage<'_>) -> Value {
     Value::Object(header)
 }
 
-/// What the trace says about its retrieval: filters, rerankers and whatever else (docs/audits.md, F-16).
+/// What the trace says about its retrieval: filters, rerankers and the like (docs/audits.md, F-16). Other metadata,
+/// such as ids of a conversation, tells the judge nothing and costs tokens.
 fn metadata(trace: &Trace) -> Option<String> {
+    const TELLING: [&str; 8] =
+        ["retriev", "filter", "rerank", "search", "top_k", "index", "embedding", "score"];
     /// More would cost tokens and tell nothing.
     const LONGEST: usize = 2000;
+    let tells = |key: &str| {
+        let key = key.to_lowercase();
+        TELLING.iter().any(|word| key.contains(word))
+    };
     let mut all = Map::new();
-    all.extend(trace.metadata.clone().unwrap_or_default());
+    all.extend(
+        trace.metadata.iter().flatten().filter(|(key, _)| tells(key)).map(|(k, v)| (k.clone(), v.clone())),
+    );
     all.extend(trace.retrieval.iter().flat_map(|retrieval| retrieval.unknown.clone()));
     let text = Value::Object(all).to_string();
     (text.len() > "{}".len() && text.len() <= LONGEST).then_some(text)
