@@ -203,9 +203,9 @@ impl Runner {
     }
 
     fn open(&self, prompt: &Prompt, record: &TraceRecord) -> Opening {
-        // The second half of a version 7 UUID is random, and no word of a text by chance.
+        // The end of a version 7 UUID is random. That no text holds it is looked at, not hoped for.
         let candidates =
-            std::iter::repeat_with(|| uuid::Uuid::now_v7().simple().to_string()[16..].to_owned());
+            std::iter::repeat_with(|| uuid::Uuid::now_v7().simple().to_string()[24..].to_owned());
         Opening {
             prompt_version: prompt.version.clone(),
             prompt_hash: prompt.hash.clone(),

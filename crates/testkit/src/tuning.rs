@@ -28,6 +28,12 @@ pub struct Tuning {
     pub max_message_bytes: usize,
     /// Longest unit of an answer, in scalar values.
     pub max_unit_chars: usize,
+    /// Who lists the claims of a kind whose list is ours.
+    pub extraction: Extraction,
+    /// Claims in one call of such a kind.
+    pub claims_per_call: usize,
+    /// How often every audit is run.
+    pub repeat: u32,
     /// How long a worker may go on after it was asked to stop.
     pub drain_deadline: Duration,
     /// Queues that may be answered to, besides `amq.*`.
@@ -60,6 +66,9 @@ impl Default for Tuning {
             max_age: Duration::from_secs(24 * 3600),
             max_message_bytes: 16 << 20,
             max_unit_chars: 6000,
+            extraction: Extraction::Sentences,
+            claims_per_call: 8,
+            repeat: 1,
             drain_deadline: Duration::from_secs(20),
             reply_to_prefixes: Vec::new(),
             judge_read_timeout: Duration::from_secs(12),
@@ -123,8 +132,8 @@ impl Tuning {
         runner::Settings {
             cut: Cut {
                 max_chars: self.max_unit_chars,
-                claims_per_call: 8,
-                extraction: Extraction::Sentences,
+                claims_per_call: self.claims_per_call,
+                extraction: self.extraction,
             },
             prompts: Library::embedded().expect("the embedded prompts can be read"),
             quick_tries: self.quick_tries,
@@ -151,7 +160,7 @@ impl Tuning {
             lanes: Lanes { urgent: true, normal: true, bulk: true },
             relay: self.relay,
             policies: HashMap::<Kind, Policy>::new(),
-            repeats: HashMap::new(),
+            repeats: Kind::ALL.iter().map(|kind| (*kind, self.repeat)).collect(),
             projects: HashMap::new(),
             default_project: Project { routing, ..Project::default() },
         }

@@ -30,12 +30,13 @@ pub struct EvidenceBlock {
 
 /// Reads a user message back into its blocks; none when it is not one of ours.
 pub fn blocks(user: &str) -> Option<Blocks> {
-    let nonce = user.strip_prefix("<<")?.split([' ', '>']).next()?;
-    let (opening, closing) = (format!("<<{nonce} "), format!("\n<</{nonce}>>"));
+    let first = user.strip_prefix("<<")?.lines().next()?;
+    let nonce = first.strip_suffix(">>")?.rsplit_once(" #")?.1;
+    let (opened, closing) = (format!(" #{nonce}>>\n"), format!("\n<</{nonce}>>"));
     let mut blocks = Blocks::default();
     let mut rest = user;
-    while let Some(after) = rest.strip_prefix(opening.as_str()) {
-        let (title, body) = after.split_once(">>\n")?;
+    while let Some(after) = rest.strip_prefix("<<") {
+        let (title, body) = after.split_once(opened.as_str())?;
         let (text, next) = body.split_once(closing.as_str())?;
         match title.split_once(' ').map_or((title, ""), |(word, header)| (word, header)) {
             ("EVIDENCE" | "REFERENCE", header) => {

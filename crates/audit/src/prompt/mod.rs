@@ -244,7 +244,8 @@ fn metadata(trace: &Trace) -> Option<String> {
 
 fn block(user: &mut String, nonce: &str, title: &str, text: &str) {
     // Writing to a String cannot fail.
-    let _ = write!(user, "<<{nonce} {title}>>\n{text}\n<</{nonce}>>\n");
+    // The nonce comes last: next to `source_id` small models take it for one.
+    let _ = write!(user, "<<{title} #{nonce}>>\n{text}\n<</{nonce}>>\n");
 }
 
 /// At most this many problems are sent back; more would only cost tokens.

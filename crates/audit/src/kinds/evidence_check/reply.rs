@@ -14,10 +14,10 @@ use crate::report::Confidence;
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(extend("additionalProperties" = false))]
 pub struct Reply {
-    /// The counts of the claims.
-    pub overall_assessment: Totals,
     /// Every verifiable claim of the answer.
     pub claims: Vec<Claim>,
+    /// The counts of the claims.
+    pub overall_assessment: Totals,
 }
 
 /// The counts of the claims.
@@ -46,14 +46,14 @@ pub struct Claim {
     pub claim_text: String,
     /// The part of the answer that makes the claim.
     pub answer_span: String,
-    #[schemars(with = "VerdictWord")]
-    pub verdict: Word<Support>,
     /// Verbatim passage of the strongest source, or null.
     pub supporting_source: Option<String>,
     /// The source_id of the block that the passage was copied from, or null.
     pub source_location: Option<String>,
     /// For a claim that is not SUPPORTED what evidence is missing or contradicts it; or null.
     pub missing_evidence_description: Option<String>,
+    #[schemars(with = "VerdictWord")]
+    pub verdict: Word<Support>,
     /// How sure you are of the verdict.
     #[schemars(with = "ConfidenceWord")]
     pub confidence: Confidence,
@@ -84,7 +84,7 @@ const WORDS: [(&str, Support); 3] = [
 ];
 
 /// The required top-level keys.
-pub const KEYS: &[&str] = &["overall_assessment", "claims"];
+pub const KEYS: &[&str] = &["claims", "overall_assessment"];
 
 /// The JSON Schema of a reply.
 pub fn schema() -> Value {

@@ -14,8 +14,10 @@ use crate::reply::{Fields, Problem};
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(extend("additionalProperties" = false))]
 pub struct Reply {
-    /// grounded_claims divided by total_claims, from 0 to 1.
-    pub faithfulness_score: f64,
+    /// Every factual claim of the answer.
+    pub claim_analysis: Vec<Claim>,
+    /// What the evidence offers on the question and the answer leaves out.
+    pub omission_flags: Vec<Omission>,
     /// Number of claims.
     pub total_claims: u64,
     /// Number of grounded claims.
@@ -24,10 +26,8 @@ pub struct Reply {
     pub hallucinated_claims: u64,
     /// Number of omission flags.
     pub omitted_facts: u64,
-    /// Every factual claim of the answer.
-    pub claim_analysis: Vec<Claim>,
-    /// What the evidence offers on the question and the answer leaves out.
-    pub omission_flags: Vec<Omission>,
+    /// grounded_claims divided by total_claims, from 0 to 1.
+    pub faithfulness_score: f64,
     /// A short summary.
     pub overall_assessment: String,
 }
@@ -38,19 +38,19 @@ pub struct Reply {
 pub struct Claim {
     /// The claim in the answer's own words.
     pub claim_text: String,
-    #[schemars(with = "Classification")]
-    pub classification: Word<Classification>,
     /// Verbatim passage that carries the claim, or null.
     pub supporting_evidence: Option<String>,
     /// Verbatim passage that says something else, or null.
     pub contradicting_evidence: Option<String>,
+    /// The source_id of the block that the passage was copied from, or null.
+    pub source_id: Option<String>,
     /// Why; for a hallucinated claim, what the evidence lacks.
     pub explanation: String,
+    #[schemars(with = "Classification")]
+    pub classification: Word<Classification>,
     /// How grave a hallucinated claim is; null for a grounded one.
     #[schemars(with = "Option<SeverityWord>")]
     pub severity: Option<Severity>,
-    /// The source_id of the block that the passage was copied from, or null.
-    pub source_id: Option<String>,
 }
 
 /// One omission.
@@ -74,13 +74,13 @@ pub enum Classification {
 
 /// The required top-level keys.
 pub const KEYS: &[&str] = &[
-    "faithfulness_score",
+    "claim_analysis",
+    "omission_flags",
     "total_claims",
     "grounded_claims",
     "hallucinated_claims",
     "omitted_facts",
-    "claim_analysis",
-    "omission_flags",
+    "faithfulness_score",
     "overall_assessment",
 ];
 

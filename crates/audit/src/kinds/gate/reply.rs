@@ -14,11 +14,11 @@ use crate::report::{Confidence, Verdict};
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(extend("additionalProperties" = false))]
 pub struct Reply {
+    /// Every factual claim of the answer.
+    pub claims: Vec<Claim>,
     /// "ungrounded" if any claim is, else "grounded".
     #[schemars(with = "VerdictWord")]
     pub overall_verdict: Word<Verdict>,
-    /// Every factual claim of the answer.
-    pub claims: Vec<Claim>,
 }
 
 /// One claim.
@@ -27,12 +27,12 @@ pub struct Reply {
 pub struct Claim {
     /// The claim in the answer's own words.
     pub claim_text: String,
-    #[schemars(with = "VerdictWord")]
-    pub verdict: Word<Verdict>,
     /// Verbatim passage of one source that carries the claim, or null.
     pub source_quote: Option<String>,
     /// The source_id of the block that the passage was copied from, or null.
     pub source_id: Option<String>,
+    #[schemars(with = "VerdictWord")]
+    pub verdict: Word<Verdict>,
     /// How sure you are of the verdict.
     #[schemars(with = "ConfidenceWord")]
     pub confidence: Confidence,
@@ -49,7 +49,7 @@ enum VerdictWord {
 const WORDS: [(&str, Verdict); 2] = [("grounded", Verdict::Grounded), ("ungrounded", Verdict::Unsupported)];
 
 /// The required top-level keys.
-pub const KEYS: &[&str] = &["overall_verdict", "claims"];
+pub const KEYS: &[&str] = &["claims", "overall_verdict"];
 
 /// The JSON Schema of a reply.
 pub fn schema() -> Value {

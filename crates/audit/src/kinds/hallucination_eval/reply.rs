@@ -14,8 +14,8 @@ use crate::report::{Confidence, Fabrication, Verdict};
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(extend("additionalProperties" = false))]
 pub struct Reply {
-    /// supported_claims divided by total_claims, in percent; 100 without claims.
-    pub groundedness_score: f64,
+    /// Every factual claim of the answer.
+    pub claims: Vec<Claim>,
     /// Number of claims.
     pub total_claims: u64,
     /// Number of SUPPORTED claims.
@@ -24,8 +24,8 @@ pub struct Reply {
     pub unsupported_claims: u64,
     /// Number of CONTRADICTED claims.
     pub contradicted_claims: u64,
-    /// Every factual claim of the answer.
-    pub claims: Vec<Claim>,
+    /// supported_claims divided by total_claims, in percent; 100 without claims.
+    pub groundedness_score: f64,
     /// A short summary.
     pub overall_assessment: String,
 }
@@ -36,20 +36,20 @@ pub struct Reply {
 pub struct Claim {
     /// The claim in the answer's own words.
     pub claim_text: String,
-    #[schemars(with = "Classification")]
-    pub classification: Word<Verdict>,
     /// Verbatim passage that supports or contradicts the claim, or null.
     pub source_evidence: Option<String>,
     /// The source_id of the block that the passage was copied from, or null.
     pub evidence_source: Option<String>,
     /// Why.
     pub notes: String,
-    /// How sure you are of the classification.
-    #[schemars(with = "ConfidenceWord")]
-    pub confidence: Confidence,
+    #[schemars(with = "Classification")]
+    pub classification: Word<Verdict>,
     /// For an UNSUPPORTED claim whether it may be true or is likely made up; null for any other.
     #[schemars(with = "Option<FabricationWord>")]
     pub fabrication: Option<Fabrication>,
+    /// How sure you are of the classification.
+    #[schemars(with = "ConfidenceWord")]
+    pub confidence: Confidence,
 }
 
 /// The judge's words for its verdicts.
@@ -72,12 +72,12 @@ const WORDS: [(&str, Verdict); 4] = [
 
 /// The required top-level keys.
 pub const KEYS: &[&str] = &[
-    "groundedness_score",
+    "claims",
     "total_claims",
     "supported_claims",
     "unsupported_claims",
     "contradicted_claims",
-    "claims",
+    "groundedness_score",
     "overall_assessment",
 ];
 

@@ -28,15 +28,15 @@ pub struct Claim {
     pub claim_id: String,
     /// The claim, as the list has it.
     pub claim_text: String,
+    /// Verbatim passage of the reference that states the claim, or that contradicts it; or null.
+    pub reference_evidence: Option<String>,
+    /// Why.
+    pub explanation: String,
     #[schemars(with = "Category")]
     pub category: Word<Category>,
     /// How grave a hallucinated or unsupported claim is; null for a grounded one.
     #[schemars(with = "Option<SeverityWord>")]
     pub severity: Option<Severity>,
-    /// Verbatim passage of the reference that states the claim, or that contradicts it; or null.
-    pub reference_evidence: Option<String>,
-    /// Why.
-    pub explanation: String,
 }
 
 /// The counts of the entries.
