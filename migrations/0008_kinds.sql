@@ -12,6 +12,14 @@ comment on column groundcrew.claims.claim_id is
 comment on column groundcrew.claims.fabrication is
     'Whether an unsupported claim may be true (plausible) or is likely made up (likely); null for kinds that do not ask.';
 
+-- The numbers of an audit's units mean something only together with how its answer was cut, and the settings for
+-- that may change while it is open.
+alter table groundcrew.audits
+    add column cut text;
+comment on column groundcrew.audits.cut is
+    'How the answer is cut into units: characters of a section, claims of a batch, who lists the claims; '
+    'null for audits from before this was kept.';
+
 -- New columns come last, so that what analysts wrote against the view goes on.
 create or replace view analytics.claims as
 select

@@ -6,7 +6,7 @@ use trace::{Kind, Trace};
 use crate::kinds;
 use crate::reply::{self, Problem};
 use crate::report::Report;
-use crate::units::Unit;
+use crate::units::{SentClaim, Unit};
 
 /// What a reply turned out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -46,7 +46,7 @@ pub struct Assessment {
     pub report: Option<Report>,
     /// The claims that an extraction found.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub extracted: Vec<String>,
+    pub extracted: Vec<SentClaim>,
 }
 
 /// Judges `content` as a reply about one `unit` of `trace`.

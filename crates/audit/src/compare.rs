@@ -1,4 +1,4 @@
-//! Comparison with a judgment that a person made before (seed demand: docs/audits.md, F-17).
+//! Comparison with a judgment that a person made before (docs/audits.md, F-17).
 
 use serde::{Deserialize, Serialize};
 use trace::HumanLabel;

@@ -207,7 +207,7 @@ pub struct Omission {
     pub impact: String,
     /// Id of the chunk that holds the passage.
     pub source_id: String,
-    /// Index of that chunk in the trace's list.
+    /// Index of that chunk in the list of the kind's evidence ([`crate::evidence::Basis::passages`]).
     pub chunk: usize,
     /// Where it stands in the chunk's text, scalar values.
     pub span: Span,

@@ -82,7 +82,32 @@ pub struct Cut {
     pub extraction: Extraction,
 }
 
+impl std::fmt::Display for Cut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let extraction = match self.extraction {
+            Extraction::Sentences => "sentences",
+            Extraction::Judge => "judge",
+        };
+        write!(f, "{}/{}/{extraction}", self.max_chars, self.claims_per_call)
+    }
+}
+
 impl Cut {
+    /// What `Display` wrote; none for anything else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split('/');
+        let cut = Self {
+            max_chars: parts.next()?.parse().ok()?,
+            claims_per_call: parts.next()?.parse().ok()?,
+            extraction: match parts.next()? {
+                "sentences" => Extraction::Sentences,
+                "judge" => Extraction::Judge,
+                _ => return None,
+            },
+        };
+        parts.next().is_none().then_some(cut)
+    }
+
     /// Half as much per call; what a context that is too long asks for.
     #[must_use]
     pub fn halved(self, times: u32) -> Self {
@@ -140,12 +165,8 @@ pub fn sentence_claims(answer: &str) -> Vec<SentClaim> {
 }
 
 /// Claims that a judge extracted, numbered from 1.
-pub fn numbered(texts: impl IntoIterator<Item = String>) -> Vec<SentClaim> {
-    texts
-        .into_iter()
-        .zip(1..)
-        .map(|(text, number)| SentClaim { id: number.to_string(), text, span: None })
-        .collect()
+pub fn numbered(claims: impl IntoIterator<Item = SentClaim>) -> Vec<SentClaim> {
+    claims.into_iter().zip(1..).map(|(claim, number)| SentClaim { id: number.to_string(), ..claim }).collect()
 }
 
 /// Cuts `answer` into sections of at most `max_chars` scalar values, at sentence borders. One
@@ -203,4 +224,37 @@ pub fn merge(mut reports: Vec<Report>) -> Report {
     }
     merged.overall_assessment = assessments.join("\n");
     merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_is_read_back_as_it_was_written() {
+        for extraction in [Extraction::Sentences, Extraction::Judge] {
+            let cut = Cut { max_chars: 6000, claims_per_call: 8, extraction };
+            assert_eq!(Cut::parse(&cut.to_string()), Some(cut));
+        }
+        for text in ["", "6000", "6000/8", "6000/8/judge/1", "x/8/judge", "6000/8/people"] {
+            assert_eq!(Cut::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn sections_end_where_sentences_do() {
+        let answer = "One is red. Two is blue. Three is green.";
+        let parts: Vec<&str> = sections(answer, 25).iter().map(|span| text::slice(answer, *span)).collect();
+        assert_eq!(parts.concat(), answer);
+        assert_eq!(parts.len(), 2, "{parts:?}");
+        assert_eq!(sections(answer, 1).len(), 3, "a sentence is never cut");
+    }
+
+    #[test]
+    fn statements_are_numbered_and_keep_their_place() {
+        let answer = "Prices:\n- A swim costs 4 euro.\n- Is it warm?\nThe pool opens at 7.";
+        let claims = sentence_claims(answer);
+        assert_eq!(claims.iter().map(|claim| claim.id.as_str()).collect::<Vec<_>>(), ["1", "2"]);
+        assert!(text::slice(answer, claims[0].span.unwrap()).contains("4 euro"));
+    }
 }

@@ -15,6 +15,7 @@ pub(crate) struct Call<'a> {
     pub(crate) kind: Kind,
     pub(crate) trace: &'a Trace,
     pub(crate) opening: &'a Opening,
+    pub(crate) prompt_hash: &'a str,
     /// The profile that is asked, which need not be the audit's own.
     pub(crate) judge: &'a str,
     pub(crate) model: &'a str,
@@ -58,7 +59,8 @@ impl Call<'_> {
             model: self.model.to_owned(),
             model_answered: None,
             prompt_version: self.opening.prompt_version.clone(),
-            prompt_hash: self.opening.prompt_hash.clone(),
+            // The text that was sent, also where somebody changed it under its version.
+            prompt_hash: self.prompt_hash.to_owned(),
             request: self.request.clone(),
             raw_reply: None,
             content: None,

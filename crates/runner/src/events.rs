@@ -28,7 +28,7 @@ pub fn result_event(ending: &Ending, key: &AuditKey) -> Value {
         "repeat": key.repeat,
         "disposition": routed.disposition,
         "decision": routed.decision,
-        "final": !routed.needs_review() || routed.blind_sample,
+        "final": ending.is_final(),
         "score": report.and_then(|report| report.score),
         "by_rule": report.is_some_and(|report| report.by_rule),
         "severity": routed.severity,
@@ -101,7 +101,7 @@ pub(crate) fn all(ending: &Ending, reply_to: Option<(&str, Option<&str>)>) -> Ve
         correlation_id: None,
         body: result.clone(),
     }];
-    if ending.routed.needs_review() {
+    if ending.asks_people() {
         events.push(Event {
             id: derived_id(id, "review"),
             exchange: RESULTS_EXCHANGE.to_owned(),
@@ -110,7 +110,8 @@ pub(crate) fn all(ending: &Ending, reply_to: Option<(&str, Option<&str>)>) -> Ve
             body: review_message(ending, key),
         });
     }
-    if let Some((queue, correlation_id)) = reply_to {
+    // Who asked gets one answer, however often the audit is repeated.
+    if let Some((queue, correlation_id)) = reply_to.filter(|_| key.repeat == 0) {
         events.push(Event {
             id: derived_id(id, "reply"),
             exchange: String::new(),

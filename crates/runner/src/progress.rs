@@ -31,6 +31,8 @@ pub(crate) enum Next {
     },
     /// Every unit has an accepted reply.
     Done(Vec<Report>),
+    /// More replies would be needed than one audit may cost.
+    OverBudget,
     /// The budget of this class is gone, or the judge declined.
     GaveUp {
         /// The class of the last failure.
@@ -67,6 +69,10 @@ pub(crate) fn next(plan: Plan<'_>, attempts: &[Attempt], assessor: &impl Assesso
         };
     }
     let replies = count(attempts.iter().filter(|attempt| attempt.class.is_reply()).count());
+    // Known before the first call: nobody pays for a part of an audit that cannot be ended.
+    if count(units.len()) > plan.policy.max_replies {
+        return Next::OverBudget;
+    }
     let mut reports = Vec::new();
     let mut extracted = Vec::new();
     let mut at = 0;
@@ -87,6 +93,7 @@ pub(crate) fn next(plan: Plan<'_>, attempts: &[Attempt], assessor: &impl Assesso
                     }
                 }
             }
+            Step::Ask(None) if replies >= plan.policy.max_replies => return Next::OverBudget,
             Step::Ask(None) => return ask(number, &of_unit, unit.clone(), None),
             Step::Ask(Some((remedy, attempt))) => {
                 let again = Some((remedy, assessor.assess(unit, attempt).problems));

@@ -211,6 +211,7 @@ impl Runner {
             prompt_hash: prompt.hash.clone(),
             judge: self.judge().profile().name().to_owned(),
             nonce: prompt::choose_nonce(&record.trace, candidates).unwrap_or_default(),
+            cut: Some(self.settings.cut),
             opened_at: Utc::now(),
         }
     }
@@ -308,12 +309,18 @@ impl Session<'_> {
             let plan = Plan {
                 spec: self.spec,
                 trace: &self.prepared.trace,
-                cut: self.runner.settings.cut,
+                cut: self.opening.cut.unwrap_or(self.runner.settings.cut),
                 policy: &self.delivery.policy,
             };
             let (at, number, unit, again) = match progress::next(plan, &attempts, self) {
                 Next::Ask { at, number, unit, again } => (at, number, unit, again),
                 Next::Done(reports) => return Ok(self.done(reports, attempts.split_off(committed))),
+                Next::OverBudget => {
+                    let cap = self.delivery.policy.max_replies;
+                    tracing::error!(trace_id = %self.delivery.key.trace_id, cap, "an audit needs more replies than max_replies allows");
+                    let routed = Routed::unjudged(Disposition::OverBudget);
+                    return Ok(self.gave_up(routed, attempts.split_off(committed)));
+                }
                 Next::GaveUp { class, message } => {
                     return Ok(self.gave_up(
                         Routed::unusable(self.spec, class, message),
@@ -417,6 +424,7 @@ impl Session<'_> {
             kind: self.spec.kind,
             trace,
             opening: self.opening,
+            prompt_hash: &self.prompt.hash,
             judge: judge.name(),
             model: judge.profile().model(),
             at,
@@ -449,7 +457,16 @@ impl Session<'_> {
     }
 
     fn done(&self, reports: Vec<Report>, pending: Vec<Attempt>) -> Run {
-        let report = units::merge(reports);
+        let mut report = units::merge(reports);
+        if report.claims.is_empty() && self.spec.listing == kinds::Listing::Sent {
+            // A list of ours is only empty when a judge extracted it: the splitter's was looked at before.
+            report.doubts.push(audit::Doubt {
+                code: "no_claims_in_answer_with_statements".to_owned(),
+                path: "$.claims".to_owned(),
+                message: "the answer makes statements, the judge lists none".to_owned(),
+                claim: None,
+            });
+        }
         let ending =
             self.runner.judged(self.spec, self.delivery, self.opening, self.prepared, report, pending);
         Run::Ended(Box::new(ending))

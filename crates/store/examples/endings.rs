@@ -199,6 +199,7 @@ fn sample(id: usize) -> Outcome<Ending> {
             prompt_hash: "ab".repeat(32),
             judge: "primary".into(),
             nonce: format!("n{id}"),
+            cut: None,
             opened_at: Utc::now(),
         },
         attempts: vec![attempt(id, &payload)],

@@ -13,6 +13,7 @@ use crate::Outcome;
 use crate::assess::failed;
 use crate::reply::{Code, Problem};
 use crate::report::Span;
+use crate::units::SentClaim;
 use crate::verify::{Answer, Listed};
 
 /// The claims of an answer.
@@ -64,14 +65,20 @@ pub fn assess(trace: &Trace, section: Option<Span>, value: &Value) -> Assessment
         .enumerate()
         .map(|(at, claim)| Listed::new(&claim.claim_text, format!("$.claims[{at}].claim_text")))
         .collect();
-    let problems = Answer::new(trace, section).check(&listed, "$.claims").problems;
-    if !problems.is_empty() {
-        return failed(Outcome::Content, problems);
+    let checked = Answer::new(trace, section).check(&listed, "$.claims");
+    if !checked.problems.is_empty() {
+        return failed(Outcome::Content, checked.problems);
     }
+    let extracted = reply.claims.into_iter().zip(checked.spans).map(|(claim, span)| SentClaim {
+        // The number comes when the whole list is known.
+        id: String::new(),
+        text: claim.claim_text.replace('\0', "\u{fffd}"),
+        span,
+    });
     Assessment {
         outcome: Outcome::Accepted,
-        problems,
+        problems: Vec::new(),
         report: None,
-        extracted: reply.claims.into_iter().map(|claim| claim.claim_text.replace('\0', "\u{fffd}")).collect(),
+        extracted: extracted.collect(),
     }
 }

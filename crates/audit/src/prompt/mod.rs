@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use trace::{Kind, Trace};
 
 use crate::evidence::{Basis, Passage};
-use crate::kinds::Spec;
+use crate::kinds::{self, Listing, Spec};
 use crate::policy::Remedy;
 use crate::reply::Problem;
 use crate::text;
@@ -96,8 +96,13 @@ impl Prompt {
                 .map(|(_, text)| text.trim().to_owned())
         };
         let required = |name: &'static str| part(name).ok_or(PromptError::Part(name));
+        let kind: Kind = field("kind")?.parse().map_err(PromptError::Kind)?;
+        let extraction = part("extraction system").zip(part("extraction task"));
+        if extraction.is_none() && kinds::find(kind).is_ok_and(|spec| spec.listing == Listing::Sent) {
+            return Err(PromptError::Part("extraction system` and `=== extraction task"));
+        }
         Ok(Self {
-            kind: field("kind")?.parse().map_err(PromptError::Kind)?,
+            kind,
             version: field("version")?,
             notes: field("notes")?,
             hash: hex(&Sha256::digest(file.as_bytes())),
@@ -107,7 +112,7 @@ impl Prompt {
             task: required("task")?,
             section_task: part("section task"),
             strengthen: required("strengthen")?,
-            extraction: part("extraction system").zip(part("extraction task")),
+            extraction,
         })
     }
 

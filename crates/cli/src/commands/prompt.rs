@@ -68,7 +68,8 @@ pub(crate) fn show(args: &PromptShow, settings: &Settings) -> Outcome {
             value["file"] = json!(prompt.file);
             output.json(&value);
         } else {
-            output.line(terminal::block(&prompt.file));
+            // `line` ends the line, so that the output is the file byte for byte.
+            output.line(terminal::block(prompt.file.strip_suffix('\n').unwrap_or(&prompt.file)));
         }
         return Ok(());
     };

@@ -116,6 +116,7 @@ table! {
         prompt_hash: String = "text",
         judge: String = "text",
         nonce: String = "text",
+        cut: Option<String> = "text",
         model_answered: Option<String> = "text",
         claims_total: Option<i32> = "int4",
         claims_grounded: Option<i32> = "int4",

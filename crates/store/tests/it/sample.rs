@@ -68,6 +68,7 @@ pub fn opening(nonce: &str) -> Opening {
         prompt_hash: "ab".repeat(32),
         judge: "primary".into(),
         nonce: nonce.into(),
+        cut: None,
         opened_at: at(0),
     }
 }
