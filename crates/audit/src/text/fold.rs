@@ -3,8 +3,6 @@
 //! What is made equal: canonical and compatibility forms, case, white space, quotation marks,
 //! dashes, ellipses, list bullets and emphasis marks. What never is: digits, and letters.
 
-use std::ops::Range;
-
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 use super::chars::{
@@ -12,6 +10,7 @@ use super::chars::{
     is_word, push_lower,
 };
 use super::classes::Class;
+pub use super::folded::Folded;
 
 /// Whether case is folded too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,59 +21,10 @@ pub enum Case {
     Folded,
 }
 
-/// A folded text. Each of its characters knows the bytes of the original that it stands for.
-#[derive(Debug, Clone, Default)]
-pub struct Folded {
-    /// The folded spelling.
-    pub text: String,
-    places: Vec<Place>,
-}
-
-/// Where a stretch of a folded text comes from; it ends where the next one begins.
-#[derive(Debug, Clone, Copy)]
-struct Place {
-    /// Its first byte in the folded text.
-    at: u32,
-    /// Its first byte in the original.
-    start: u32,
-    /// How many bytes of the original all of it stands for; 0 when it goes byte by byte.
-    width: u32,
-}
-
 impl Folded {
     /// Folds `text`.
     pub fn new(text: &str, case: Case) -> Self {
         Folder::run(text, case, true)
-    }
-
-    /// The bytes of the original that a range of whole folded characters stands for.
-    pub fn original(&self, range: Range<usize>) -> Range<usize> {
-        let start = self.of_byte(range.start).start;
-        start..range.end.checked_sub(1).map_or(start, |last| self.of_byte(last).end).max(start)
-    }
-
-    fn of_byte(&self, byte: usize) -> Range<usize> {
-        let following = self.places.partition_point(|place| place.at as usize <= byte);
-        let Some(place) = following.checked_sub(1).and_then(|index| self.places.get(index)) else {
-            return 0..0;
-        };
-        let start = place.start as usize;
-        match place.width as usize {
-            0 => start + byte - place.at as usize..start + byte - place.at as usize + 1,
-            width => start..start + width,
-        }
-    }
-
-    /// Notes that what is written from the byte `at` on comes from `start..end`.
-    fn note(&mut self, at: usize, start: usize, end: usize, is_bytewise: bool) {
-        let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        let goes_on = |last: &Place| {
-            last.width == 0 && is_bytewise && last.start as usize + at - last.at as usize == start
-        };
-        if !self.places.last().is_some_and(goes_on) {
-            let width = if is_bytewise { 0 } else { offset(end - start) };
-            self.places.push(Place { at: offset(at), start: offset(start), width });
-        }
     }
 }
 
@@ -416,7 +366,7 @@ impl Folder<'_> {
 
 /// Whether a blank between two plain characters stays.
 fn is_kept_between(before: char, after: char) -> bool {
-    !is_opening(before) && !is_closing(after) && !(is_unspaced(before) && is_unspaced(after))
+    !(is_opening(before) || is_closing(after) || (is_unspaced(before) && is_unspaced(after)))
 }
 
 /// The plain characters of ASCII, without a look into a table.

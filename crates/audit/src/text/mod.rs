@@ -6,6 +6,7 @@
 pub(crate) mod chars;
 mod classes;
 pub(crate) mod fold;
+mod folded;
 mod marks;
 pub(crate) mod numbers;
 mod sentences;
