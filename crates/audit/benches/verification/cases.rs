@@ -10,8 +10,11 @@ const CHUNKS: usize = 40;
 const EVIDENCE_BYTES: usize = 200_000;
 const ANSWER_WORDS: usize = 2_000;
 
-/// The kinds that are measured, each with what its judge would say about a case.
-pub const KINDS: &[(Kind, fn(&Case) -> String)] = &[(Kind::Faithfulness, faithfulness)];
+/// Writes what a judge would say about a case.
+type Judge = fn(&Case) -> String;
+
+/// The kinds that are measured, each with its judge.
+pub const KINDS: &[(Kind, Judge)] = &[(Kind::Faithfulness, faithfulness)];
 
 /// What the judge's quotes look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,7 +111,7 @@ fn answer(language: Language, facts: &[Fact], dice: &mut Dice) -> String {
     }
     // Some paragraphs, some of them list items.
     let mark = |at: usize| {
-        if at % 7 == 0 {
+        if at.is_multiple_of(7) {
             "\n\n"
         } else if at % 7 == 4 {
             "\n- "

@@ -57,7 +57,7 @@ pub fn changed(reply: Value, trace: &Trace, orders: &mut Orders<'_>) -> String {
         }
         change(&mut reply, trace, orders);
     }
-    let text = if orders.byte() % 2 == 0 { reply.to_string() } else { format!("{reply:#}") };
+    let text = if orders.byte().is_multiple_of(2) { reply.to_string() } else { format!("{reply:#}") };
     dressed(text, orders)
 }
 

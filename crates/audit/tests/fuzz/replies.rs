@@ -11,8 +11,11 @@ use unicode_normalization::UnicodeNormalization;
 
 use super::mutation::{Orders, changed};
 
+/// Makes a valid reply about a trace.
+type Start = fn(&Trace) -> Value;
+
 /// A valid reply of each kind to start from; a kind without one starts from the first.
-const REPLIES: &[(Kind, fn(&Trace) -> Value)] = &[(Kind::Faithfulness, faithfulness)];
+const REPLIES: &[(Kind, Start)] = &[(Kind::Faithfulness, faithfulness)];
 
 const FINISH_REASONS: [Option<&str>; 5] =
     [None, Some("stop"), Some("length"), Some("content_filter"), Some("\u{0}?")];
@@ -28,7 +31,7 @@ pub fn check(input: &[u8]) -> Outcome {
         let trace = orders.one_of(traces);
         let finish_reason = *orders.one_of(&FINISH_REASONS);
         let mode = orders.byte();
-        let content = if mode % 2 == 0 {
+        let content = if mode.is_multiple_of(2) {
             String::from_utf8_lossy(orders.rest()).into_owned()
         } else {
             let starts = REPLIES.iter().find(|(known, _)| *known == kind).unwrap_or(&REPLIES[0]);
