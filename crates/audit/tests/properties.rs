@@ -32,14 +32,31 @@ fn word() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => prop::sample::select(vec!["mill", "River", "the", "of", "it’s", "well-known", "B12", "café", "größer", "naïve", "Ulm,", "end.", "(so", "far)", "“quoted”", "–", "**bold**", "R&D", "l'eau", "e.g.", "U.S.", "…"]).prop_map(str::to_owned),
         2 => prop::sample::select(vec!["23:10", "2,000", "10.5", "2010", "50%", "-5", "10–15", "3rd", "10²", "½", "٢٠٢٤", "1.", "12"]).prop_map(str::to_owned),
-        1 => prop::sample::select(vec!["東京タワー", "は高い。", "รถไฟ", "الحافلة", "в", "городе", "한국어는", "😀"]).prop_map(str::to_owned),
-        1 => "[a-zà-ÿ]{1,9}",
+        2 => prop::sample::select(vec!["東京タワー", "は高い。", "「港」の", "ｶﾅ", "รถไฟ", "ที่น้ำ", "الحافلة", "كِتَاب", "עברית", "हिन्दी", "क्षेत्र", "в", "городе", "Ёлка", "ΣΟΦΟΣ", "한국어는", "\u{1112}\u{1161}\u{11ab}", "မြန်မာ"]).prop_map(str::to_owned),
+        1 => prop::sample::select(vec!["e\u{301}te\u{301}", "a\u{325}\u{302}", "Vie\u{323}\u{302}t", "😀", "👩\u{200d}🚒", "☕\u{fe0f}", "1\u{fe0f}\u{20e3}", "zero\u{200b}width", "soft\u{ad}hyphen", "\u{feff}mark", "\u{202b}אב\u{202c}", "ﬁne", "Ⅻ", "n\u{0}l"]).prop_map(str::to_owned),
+        // Letters of which no scale word is made: `3` alone is not what `3 mil` says.
+        1 => "[a-gà-ÿ]{1,9}",
     ]
 }
 
 fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(
-        (word(), prop::sample::select(vec![" ", " ", " ", "  ", "\n", "\u{a0}", " \t"])),
+        (
+            word(),
+            prop::sample::select(vec![
+                " ",
+                " ",
+                " ",
+                "  ",
+                "\n",
+                "\r\n",
+                "\r\n\r\n",
+                "\u{a0}",
+                " \t",
+                "\u{3000}",
+                "\u{200b} ",
+            ]),
+        ),
         1..40,
     )
     .prop_map(|parts| parts.into_iter().map(|(word, space)| format!("{word}{space}")).collect())
@@ -57,6 +74,61 @@ fn text_and_stretch() -> impl Strategy<Value = (String, std::ops::Range<usize>)>
         let range = first.0..last.0 + last.1;
         (text, range)
     })
+}
+
+/// A text of a script that writes no spaces, and any stretch of it that does not begin with a mark
+/// or end before one.
+fn unspaced_and_stretch() -> impl Strategy<Value = (String, std::ops::Range<usize>)> {
+    let piece = prop::sample::select(vec![
+        "東京",
+        "タワー",
+        "は",
+        "高い",
+        "。",
+        "市場",
+        "に",
+        "ある",
+        "รถไฟ",
+        "สถานี",
+        "ที่",
+        "น้ำ",
+        "ภูเขา",
+        "ຕະຫຼາດ",
+        "ផ្សារ",
+        "🗼",
+    ]);
+    let text = prop::collection::vec(piece, 1..30).prop_map(|pieces| pieces.concat());
+    (text, any::<prop::sample::Index>(), any::<prop::sample::Index>()).prop_filter_map(
+        "says nothing",
+        |(text, one, other)| {
+            let is_mark = unicode_normalization::char::is_combining_mark;
+            let mut cuts: Vec<usize> =
+                text.char_indices().filter(|(_, c)| !is_mark(*c)).map(|(at, _)| at).collect();
+            cuts.push(text.len());
+            let (one, other) = (cuts[one.index(cuts.len())], cuts[other.index(cuts.len())]);
+            let range = one.min(other)..one.max(other);
+            text[range.clone()].chars().any(char::is_alphanumeric).then_some((text, range))
+        },
+    )
+}
+
+/// Words that no text of [`text`] has.
+fn foreign_word() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "quetzalcoatl",
+        "Xylophon",
+        "хоккей",
+        "χάος",
+        "القمر",
+        "ירח",
+        "ไดโนเสาร์",
+        "鰻重",
+        "ヱビス",
+        "호랑이",
+        "जिराफ़",
+        "x\u{301}y\u{323}",
+        "31415",
+    ])
 }
 
 fn found_text(text: &str, span: Span) -> String {
@@ -78,16 +150,28 @@ fn typography(quote: &str, which: usize) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_quote_cut_at_spaces_is_found_where_it_stands((text, range) in text_and_stretch()) {
-        let quote = &text[range];
+        let quote = &text[range.clone()];
         prop_assume!(quote.chars().any(char::is_alphanumeric));
         let trace = trace("", &["Something else.", &text]);
         let found = Corpus::new(&trace).find(quote, Scope::Only(&[1])).unwrap();
         prop_assert_eq!(found.grade, MatchGrade::Exact);
         prop_assert_eq!(found_text(&text, found.span), quote);
+        // The same words may stand earlier, too.
+        let start = text[..range.start].chars().count();
+        let is_only = text.find(quote) == text.rfind(quote);
+        prop_assert!(found.span.start == start || (!is_only && found.span.start < start));
+    }
+
+    #[test]
+    fn a_quote_cut_anywhere_is_found_in_scripts_without_spaces((text, range) in unspaced_and_stretch()) {
+        let trace = trace("", &[&text]);
+        let found = Corpus::new(&trace).find(&text[range.clone()], Scope::Anywhere).unwrap();
+        prop_assert_eq!(found.grade, MatchGrade::Exact);
+        prop_assert_eq!(found_text(&text, found.span), &text[range]);
     }
 
     #[test]
@@ -101,13 +185,30 @@ proptest! {
     }
 
     #[test]
-    fn a_quote_with_a_foreign_word_is_never_found((text, range) in text_and_stretch(), at in any::<prop::sample::Index>()) {
+    fn a_quote_with_a_foreign_word_is_never_found(
+        (text, range) in text_and_stretch(), foreign in foreign_word(), at in any::<prop::sample::Index>(),
+        between in prop::sample::select(vec![" ", " ... ", "\n", "\" and \"", "\u{a0}", "  "]), which in 0_usize..8,
+    ) {
         let mut words: Vec<&str> = text[range].split_whitespace().collect();
         let at = at.index(words.len() + 1);
-        words.insert(at, "quetzalcoatl");
+        words.insert(at, foreign);
+        let trace = trace("", &[&text, "Something else."]);
+        let quote = typography(&words.join(between), which);
+        let missing = Corpus::new(&trace).find(&quote, Scope::Only(&[0]));
+        prop_assert!(matches!(missing, Err(Missing::Nowhere(_))), "{:?} in {:?}: {:?}", quote, text, missing);
+    }
+
+    #[test]
+    fn foreign_characters_are_never_found_in_scripts_without_spaces(
+        (text, range) in unspaced_and_stretch(), foreign in prop::sample::select(vec!["鰻", "ฮูก", "ヱビス", "7", "x"]),
+        at in any::<prop::sample::Index>(),
+    ) {
+        let mut chars: Vec<char> = text[range].chars().collect();
+        let at = at.index(chars.len() + 1);
+        chars.splice(at..at, foreign.chars());
         let trace = trace("", &[&text]);
-        let missing = Corpus::new(&trace).find(&words.join(" "), Scope::Anywhere);
-        prop_assert!(matches!(missing, Err(Missing::Nowhere(_))));
+        let quote: String = chars.into_iter().collect();
+        prop_assert!(Corpus::new(&trace).find(&quote, Scope::Anywhere).is_err(), "{:?} in {:?}", quote, text);
     }
 
     #[test]
@@ -138,6 +239,19 @@ proptest! {
             "omission_flags": [{"omitted_fact": content, "source_passage": other, "relevance": ""}], "overall_assessment": ""
         });
         let _ = assess(Kind::Faithfulness, &trace, &Unit::Section(Span { start: 3, end: 9 }), &reply.to_string(), None);
+    }
+
+    #[test]
+    fn nothing_panics_on_any_bytes(reply in any::<Vec<u8>>(), quote in any::<Vec<u8>>(), evidence in any::<Vec<u8>>()) {
+        let (reply, quote) = (String::from_utf8_lossy(&reply), String::from_utf8_lossy(&quote));
+        let evidence = String::from_utf8_lossy(&evidence);
+        let trace = trace(&quote, &[&evidence, &quote, &format!("{evidence}{quote}{evidence}")]);
+        let _ = assess(Kind::Faithfulness, &trace, None, &reply, None);
+        let corpus = Corpus::new(&trace);
+        for scope in [Scope::Anywhere, Scope::Only(&[0]), Scope::Only(&[])] {
+            let _ = corpus.find(&quote, scope);
+        }
+        let _ = (corpus.resolve(&quote).is_some(), text::words(&evidence), text::numbers(&evidence));
     }
 
     #[test]

@@ -1,23 +1,24 @@
 //! Classes of characters that Unicode's tables do not give as such.
 
-use icu_properties::CodePointMapData;
-use icu_properties::props::GeneralCategory;
 use unicode_normalization::UnicodeNormalization;
-use unicode_normalization::char::is_combining_mark;
+
+use super::classes::Class;
 
 /// The value of a decimal digit of any script.
 pub fn digit(c: char) -> Option<u8> {
     if c.is_ascii() {
         return c.is_ascii_digit().then(|| c as u8 - b'0');
     }
-    if !is_decimal(c) {
+    if !Class::of(c).has(Class::DECIMAL) {
         return None;
     }
     // Unicode encodes decimal digits in runs of ten, zero first.
     let mut value = 0;
     let mut before = u32::from(c);
-    while let Some(previous) =
-        before.checked_sub(1).and_then(char::from_u32).filter(|previous| is_decimal(*previous))
+    while let Some(previous) = before
+        .checked_sub(1)
+        .and_then(char::from_u32)
+        .filter(|previous| Class::of(*previous).has(Class::DECIMAL))
     {
         value = (value + 1) % 10;
         before = u32::from(previous);
@@ -25,18 +26,21 @@ pub fn digit(c: char) -> Option<u8> {
     Some(value)
 }
 
-fn is_decimal(c: char) -> bool {
-    CodePointMapData::<GeneralCategory>::new().get(c) == GeneralCategory::DecimalNumber
-}
-
 /// A letter, digit or mark: what words are made of.
 pub fn is_word(c: char) -> bool {
-    if c.is_ascii() { c.is_ascii_alphanumeric() } else { c.is_alphanumeric() || is_combining_mark(c) }
+    if c.is_ascii() { c.is_ascii_alphanumeric() } else { Class::of(c).has(Class::WORD) }
 }
 
 /// A letter, or a mark that belongs to one.
 pub fn is_letter(c: char) -> bool {
-    if c.is_ascii() { c.is_ascii_alphabetic() } else { c.is_alphabetic() || is_combining_mark(c) }
+    if c.is_ascii() { c.is_ascii_alphabetic() } else { Class::of(c).has(Class::LETTER) }
+}
+
+/// What Unicode calls alphabetic.
+pub fn is_alphabetic(c: char) -> bool {
+    let class = Class::of(c);
+    // Marks count as letters here and are alphabetic only in part.
+    class.has(Class::LETTER) && (!class.has(Class::JOINS) || c.is_alphabetic())
 }
 
 /// The letters at the beginning of a text, at most `limit`, lower case and composed.
@@ -47,14 +51,7 @@ pub fn leading_word(chars: impl IntoIterator<Item = char>, limit: usize) -> Stri
 
 /// Part of a script that writes no spaces between words, so that nothing shows where a word ends.
 pub fn is_unspaced(c: char) -> bool {
-    matches!(u32::from(c),
-        0x0E00..=0x0FFF // Thai, Lao, Tibetan
-        | 0x1000..=0x109F | 0xAA60..=0xAA7F | 0xA9E0..=0xA9FF // Myanmar
-        | 0x1780..=0x17FF | 0x19E0..=0x19FF // Khmer
-        | 0x1950..=0x19DF | 0x1A20..=0x1AAF // Tai scripts
-        | 0x3005..=0x3007 | 0x3040..=0x30FF | 0x31F0..=0x31FF | 0xFF66..=0xFF9F // kana
-        | 0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF | 0x20000..=0x3FFFF // Han
-    )
+    !c.is_ascii() && Class::of(c).has(Class::UNSPACED)
 }
 
 /// A letter or digit of a script that writes spaces between words.
@@ -117,15 +114,12 @@ pub fn is_bullet(c: char) -> bool {
     )
 }
 
-/// Gives the compatibility form of one character to `emit`. Superscripts, subscripts, fractions and
-/// encircled numbers stay as they are: `10²` must never read as `102`.
+/// Gives the compatibility form of one character to `emit`.
 pub fn compatible(c: char, mut emit: impl FnMut(char)) {
-    if c.is_ascii() || matches!(c, '\u{2070}'..='\u{209f}') {
+    if Class::of(c).has(Class::ITSELF) {
         emit(c);
     } else if let Some(value) = digit(c) {
         emit(char::from(b'0' + value));
-    } else if c.nfkc().any(|part| digit(part).is_some()) {
-        emit(c);
     } else {
         c.nfkc().for_each(emit);
     }
@@ -135,6 +129,7 @@ pub fn compatible(c: char, mut emit: impl FnMut(char)) {
 pub fn push_lower(out: &mut String, c: char) {
     match c {
         _ if c.is_ascii() => out.push(c.to_ascii_lowercase()),
+        _ if Class::of(c).has(Class::CASELESS) => out.push(c),
         'ß' | 'ẞ' => out.push_str("ss"),
         'ς' => out.push('σ'),
         _ => out.extend(c.to_lowercase()),

@@ -3,15 +3,14 @@
 //! What is made equal: canonical and compatibility forms, case, white space, quotation marks,
 //! dashes, ellipses, list bullets and emphasis marks. What never is: digits, and letters.
 
-use std::ops::Range;
-
-use unicode_normalization::UnicodeNormalization;
-use unicode_normalization::char::is_combining_mark;
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 use super::chars::{
     compatible, digit, is_bullet, is_dash, is_ignorable, is_letter, is_long_dash, is_quotation, is_unspaced,
     is_word, push_lower,
 };
+use super::classes::Class;
+pub use super::folded::Folded;
 
 /// Whether case is folded too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,26 +21,10 @@ pub enum Case {
     Folded,
 }
 
-/// A folded text. Each of its bytes knows the bytes of the original that it stands for.
-#[derive(Debug, Clone, Default)]
-pub struct Folded {
-    /// The folded spelling.
-    pub text: String,
-    starts: Vec<u32>,
-    ends: Vec<u32>,
-}
-
 impl Folded {
     /// Folds `text`.
     pub fn new(text: &str, case: Case) -> Self {
         Folder::run(text, case, true)
-    }
-
-    /// The bytes of the original that a range of folded bytes stands for.
-    pub fn original(&self, range: Range<usize>) -> Range<usize> {
-        let at = |offsets: &[u32], index: usize| offsets.get(index).map_or(0, |offset| *offset as usize);
-        let start = at(&self.starts, range.start);
-        start..range.end.checked_sub(1).map_or(start, |last| at(&self.ends, last)).max(start)
     }
 }
 
@@ -73,10 +56,6 @@ impl Folder<'_> {
     fn run(text: &str, case: Case, keeps_places: bool) -> Folded {
         let mut folder = Folder { text, case, keeps_places, out: Folded::default(), space: None, last: None };
         folder.out.text.reserve(text.len());
-        if keeps_places {
-            folder.out.starts.reserve(text.len());
-            folder.out.ends.reserve(text.len());
-        }
         let mut at = 0;
         loop {
             at = folder.plain_run(at);
@@ -85,27 +64,81 @@ impl Folder<'_> {
         }
     }
 
-    /// Takes ASCII letters and digits inside of a word without further thought: most of most texts.
+    /// Takes plain characters, and single blanks between them, without further thought: most of most texts.
     fn plain_run(&mut self, start: usize) -> usize {
-        let bytes = self.text.as_bytes();
+        let (Some(mut last), None) = (self.last, self.space) else { return start };
         let mut at = start;
-        if self.space.is_some() || self.last.is_none() {
-            return at;
-        }
-        while bytes.get(at).is_some_and(u8::is_ascii_alphanumeric)
-            && bytes.get(at + 1).is_some_and(u8::is_ascii)
-        {
-            let c = char::from(bytes[at]);
-            self.out.text.push(if self.case == Case::Folded { c.to_ascii_lowercase() } else { c });
-            if self.keeps_places {
-                let offset = u32::try_from(at).unwrap_or(u32::MAX);
-                self.out.starts.push(offset);
-                self.out.ends.push(offset.saturating_add(1));
+        loop {
+            let end = self.ascii_run(at);
+            if let Some(byte) = self.text.as_bytes()[at..end].last() {
+                last = char::from(*byte);
+                at = end;
             }
-            self.last = Some(c);
-            at += 1;
+            let blank = usize::from(self.text.as_bytes().get(at) == Some(&b' '));
+            let Some(c) = self.plain_at(at + blank).filter(|c| blank == 0 || is_kept_between(last, *c))
+            else {
+                break;
+            };
+            at += blank + c.len_utf8();
+            last = c;
+        }
+        if at > start {
+            self.take(start, at);
+            self.last = Some(last);
         }
         at
+    }
+
+    /// Writes a stretch of the original as it is, but for its ASCII case.
+    fn take(&mut self, start: usize, end: usize) {
+        let from = self.out.text.len();
+        self.out.text.push_str(&self.text[start..end]);
+        if self.case == Case::Folded {
+            self.out.text[from..].make_ascii_lowercase();
+        }
+        if self.keeps_places {
+            self.out.note(from, start, end, true);
+        }
+    }
+
+    /// The end of the plain ASCII characters from `start` on, with single blanks between them.
+    fn ascii_run(&self, start: usize) -> usize {
+        let bytes = self.text.as_bytes();
+        let is_plain = |at: usize| bytes.get(at).is_some_and(|byte| is_plain_ascii(*byte));
+        let mut at = start;
+        loop {
+            while is_plain(at) {
+                at += 1;
+            }
+            let is_between = |at: usize| {
+                at > start
+                    && bytes.get(at) == Some(&b' ')
+                    && is_plain(at + 1)
+                    && is_kept_between(char::from(bytes[at - 1]), char::from(bytes[at + 1]))
+            };
+            if !is_between(at) {
+                break;
+            }
+            at += 1;
+        }
+        // What follows may be a mark that joins the last one.
+        if at > start && bytes.get(at).is_some_and(|byte| !byte.is_ascii()) {
+            at -= 1;
+            if at > start && bytes[at - 1] == b' ' {
+                at -= 1;
+            }
+        }
+        at
+    }
+
+    /// The character at `at`, if it stays as it is, or changes only its ASCII case.
+    fn plain_at(&self, at: usize) -> Option<char> {
+        let c = self.char_at(at)?;
+        let class = Class::of(c);
+        let keeps_case = c.is_ascii() || self.case == Case::Kept || class.has(Class::CASELESS);
+        let is_joined =
+            || self.char_at(at + c.len_utf8()).is_some_and(|next| Class::of(next).has(Class::JOINS));
+        (class.has(Class::PLAIN) && keeps_case && !is_joined()).then_some(c)
     }
 
     fn char_at(&self, at: usize) -> Option<char> {
@@ -181,10 +214,9 @@ impl Folder<'_> {
         if let Some(space) = self.space.take() {
             let is_tight = match self.last {
                 None => true,
-                Some(last) => matches!(last, '(' | '[' | '{') || (is_unspaced(last) && is_unspaced(c)),
+                Some(last) => is_opening(last) || (is_unspaced(last) && is_unspaced(c)),
             };
-            let closes = matches!(c, ',' | ';' | ':' | '.' | '!' | '?' | ')' | ']' | '}' | '%')
-                && self.char_at(next).and_then(digit).is_none();
+            let closes = is_closing(c) && self.char_at(next).and_then(digit).is_none();
             if !is_tight && !closes {
                 self.push(' ', space.start, space.end);
             }
@@ -193,14 +225,16 @@ impl Folder<'_> {
     }
 
     fn push(&mut self, c: char, start: usize, end: usize) {
-        let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        let at = self.out.text.len();
         match self.case {
             Case::Kept => self.out.text.push(c),
             Case::Folded => push_lower(&mut self.out.text, c),
         }
         if self.keeps_places {
-            self.out.starts.resize(self.out.text.len(), offset(start));
-            self.out.ends.resize(self.out.text.len(), offset(end));
+            let written = &self.out.text[at..];
+            let is_one = written.chars().next().is_some_and(|first| first.len_utf8() == written.len());
+            let is_bytewise = is_one && written.len() == end - start;
+            self.out.note(at, start, end, is_bytewise);
         }
         self.last = Some(c);
     }
@@ -302,39 +336,57 @@ impl Folder<'_> {
     /// A character with the marks that belong to it, in one canonical and compatible form.
     fn cluster(&mut self, at: usize, c: char) -> usize {
         let first = at + c.len_utf8();
-        let end =
-            self.run_end(first, |next| !next.is_ascii() && (is_combining_mark(next) || is_conjoining(next)));
-        if end == first && is_plain(c) {
+        let end = self.run_end(first, |next| Class::of(next).has(Class::JOINS));
+        if end == first && Class::of(c).has(Class::PLAIN) {
             self.write(c, at, end, end);
             return end;
         }
-        let text = self.text;
-        for composed in text[at..end].nfc().filter(|c| !is_ignorable(*c)) {
-            compatible(composed, |part| {
-                if part.is_whitespace() {
-                    self.blank(at, end, false);
-                } else {
-                    self.write(part, at, end, end);
-                }
-            });
+        let text = &self.text[at..end];
+        if is_nfc_quick(text.chars()) == IsNormalized::Yes {
+            text.chars().for_each(|c| self.composed(c, at, end));
+        } else {
+            text.nfc().for_each(|c| self.composed(c, at, end));
         }
         end
     }
+
+    fn composed(&mut self, c: char, start: usize, end: usize) {
+        if is_ignorable(c) {
+            return;
+        }
+        compatible(c, |part| {
+            if part.is_whitespace() {
+                self.blank(start, end, false);
+            } else {
+                self.write(part, start, end, end);
+            }
+        });
+    }
 }
 
-/// Hangul vowels and finals, which join the syllable before them.
-fn is_conjoining(c: char) -> bool {
-    matches!(c, '\u{1160}'..='\u{11ff}' | '\u{d7b0}'..='\u{d7fb}')
+/// Whether a blank between two plain characters stays.
+fn is_kept_between(before: char, after: char) -> bool {
+    !(is_opening(before) || is_closing(after) || (is_unspaced(before) && is_unspaced(after)))
 }
 
-/// Characters that are their own canonical and compatible form: a shortcut for common letters.
-fn is_plain(c: char) -> bool {
-    c.is_ascii()
-        || matches!(c,
-            'À'..='ı' | 'Ĵ'..='ľ' | 'Ł'..='ň' | 'Ŋ'..='ž' | 'Α'..='Ρ' | 'Σ'..='ώ' | 'Ѐ'..='ӿ'
-            | '\u{5d0}'..='\u{5ea}' | '\u{621}'..='\u{63a}' | '\u{641}'..='\u{64a}' | '\u{905}'..='\u{928}'
-            | '\u{e01}'..='\u{e30}' | '\u{3041}'..='\u{3096}' | '\u{30a1}'..='\u{30fa}' | '\u{4e00}'..='\u{9fff}'
-            | '\u{ac00}'..='\u{d7a3}')
+/// The plain characters of ASCII, without a look into a table.
+fn is_plain_ascii(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(
+            byte,
+            b'!' | b'$' | b'%' | b'(' | b')' | b'+' | b',' | b'/' | b':'
+                ..=b'@' | b'[' | b']' | b'^' | b'{' | b'}' | b'~'
+        )
+}
+
+/// What a blank may stand behind without meaning anything.
+fn is_opening(c: char) -> bool {
+    matches!(c, '(' | '[' | '{')
+}
+
+/// What a blank may stand before without meaning anything.
+fn is_closing(c: char) -> bool {
+    matches!(c, ',' | ';' | ':' | '.' | '!' | '?' | ')' | ']' | '}' | '%')
 }
 
 #[cfg(test)]
@@ -383,6 +435,13 @@ mod tests {
             ("H₂O", "H2O"),
         ] {
             assert_ne!(folded(one), folded(other), "{one} / {other}");
+        }
+    }
+
+    #[test]
+    fn plain_is_the_same_with_and_without_the_table() {
+        for byte in 0..128 {
+            assert_eq!(is_plain_ascii(byte), Class::of(char::from(byte)).has(Class::PLAIN), "{byte}");
         }
     }
 

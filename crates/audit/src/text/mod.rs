@@ -4,7 +4,9 @@
 //! Unicode scalar values.
 
 pub(crate) mod chars;
+mod classes;
 pub(crate) mod fold;
+mod folded;
 mod marks;
 pub(crate) mod numbers;
 mod sentences;
@@ -39,11 +41,14 @@ pub(crate) fn shorten(text: &str, limit: usize) -> String {
 pub(crate) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        let line: Vec<(char, usize)> = line.chars().zip(0..).collect();
+        let mut line_chars: Vec<(char, usize)> = Vec::with_capacity(line.len());
+        line_chars.extend(line.chars().zip(0..));
         if !out.is_empty() {
             out.push(' ');
         }
-        out.extend(marks::clean(&line[marks::leading_mark(&line).length..]).iter().map(|(c, _)| c));
+        out.extend(
+            marks::clean(&line_chars[marks::leading_mark(&line_chars).length..]).iter().map(|(c, _)| c),
+        );
     }
     out
 }

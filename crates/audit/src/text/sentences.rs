@@ -53,7 +53,8 @@ pub fn sentences(text: &str) -> Vec<Sentence> {
     let mut lists_sources = false;
     for line in text.split_inclusive(['\n', '\r', '\u{2028}', '\u{2029}']) {
         let length = line.chars().count();
-        let chars: Vec<Kept> = line.chars().zip(start..).collect();
+        let mut chars: Vec<Kept> = Vec::with_capacity(length);
+        chars.extend(line.chars().zip(start..));
         start += length;
         let first = out.len();
         if let Some(is_code) = fence(line) {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use icu_segmenter::{WordSegmenter, WordSegmenterBorrowed};
 
-use super::chars::{is_unspaced, is_word};
+use super::chars::{is_alphabetic, is_unspaced, is_word};
 use super::fold::{Case, fold};
 use super::stop_words::is_stop_word;
 
@@ -84,13 +84,14 @@ pub fn content_words(text: &str) -> Vec<String> {
 
 /// A word without what an apostrophe joins to it: `Turner's`, `l'eau`.
 fn bare(word: String) -> String {
-    let Some((before, after)) = word.split_once('\'') else { return word };
+    let Some(mark) = word.bytes().position(|byte| byte == b'\'') else { return word };
+    let (before, after) = (&word[..mark], &word[mark + 1..]);
     if before.len() <= 5 && after.chars().count() >= 3 { after.to_owned() } else { before.to_owned() }
 }
 
 /// Whether a folded word carries content.
 pub fn is_content(word: &str) -> bool {
-    if !word.chars().any(char::is_alphabetic) || is_stop_word(word) {
+    if !word.chars().any(is_alphabetic) || is_stop_word(word) {
         return false;
     }
     let is_kana = |c: char| ('\u{3041}'..='\u{309f}').contains(&c);
@@ -108,7 +109,7 @@ pub struct Vocabulary {
     /// The texts in which a word stands, by the number that they were added with.
     words: HashMap<String, Vec<usize>>,
     /// Words by their first letters, for inflections.
-    stems: HashMap<[char; 3], Vec<String>>,
+    stems: HashMap<u64, Vec<String>>,
     /// Texts of scripts in which word borders are a guess.
     unspaced: Vec<(usize, String)>,
 }
@@ -174,9 +175,10 @@ impl Vocabulary {
     }
 }
 
-fn stem(word: &str) -> Option<[char; 3]> {
-    let mut chars = word.chars();
-    Some([chars.next()?, chars.next()?, chars.next()?])
+/// The first three letters in one number, which is quicker to look up.
+fn stem(word: &str) -> Option<u64> {
+    let mut chars = word.chars().map(|c| u64::from(u32::from(c)));
+    Some(chars.next()? << 42 | chars.next()? << 21 | chars.next()?)
 }
 
 /// Two words of one stem, judged by their common beginning alone.

@@ -1,5 +1,8 @@
 //! Words by which a judge says that there is nothing.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 use crate::text::fold::{Case, fold};
 
 const PHRASES: &str = "|no|none|null|nil|n/a|na|n.a|not applicable|not available|not found|not provided|not specified|\
@@ -27,13 +30,14 @@ const PHRASES: &str = "|no|none|null|nil|n/a|na|n.a|not applicable|not available
 
 /// Whether a text says that there is nothing, whatever brackets, marks and case it does so in.
 pub fn is_absent(text: &str) -> bool {
+    static KNOWN: LazyLock<HashSet<&str>> = LazyLock::new(|| PHRASES.split('|').collect());
     // A long text is no such phrase, and need not be folded.
     if text.len() > 200 {
         return false;
     }
     let folded = fold(text, Case::Folded);
     let bare = folded.trim_matches(|c: char| !c.is_alphanumeric());
-    PHRASES.split('|').any(|phrase| phrase == bare)
+    KNOWN.contains(bare)
 }
 
 #[cfg(test)]

@@ -31,6 +31,19 @@ impl Chunk<'_> {
     fn folded(&self) -> &Folded {
         self.folded.get_or_init(|| Folded::new(self.text, Case::Folded))
     }
+
+    /// The place in the original of a range of the folded text, if it begins and ends where
+    /// characters, words and numbers do.
+    fn whole(&self, range: Range<usize>) -> Option<Range<usize>> {
+        let folded = self.folded();
+        // `5 k` is not what `5 ㎏` says; dots are as good in part.
+        let cuts_through =
+            |at: usize| folded.cut_at(at).is_some_and(|place| !self.text[place].starts_with(['.', '…']));
+        if cuts_through(range.start) || cuts_through(range.end) {
+            return None;
+        }
+        Some(folded.original(range)).filter(|range| is_whole(self.text, range))
+    }
 }
 
 /// Where a quote stands.
@@ -217,8 +230,8 @@ impl<'q> Needle<'q> {
         let folded = chunk.folded();
         for pattern in self.folded() {
             let mut first = None;
-            let places = pattern.places(&folded.text, 0).map(|range| folded.original(range));
-            for range in places.filter(|range| is_whole(chunk.text, range)).take(MAX_PLACES) {
+            let places = pattern.places(&folded.text, 0).filter_map(|range| chunk.whole(range));
+            for range in places.take(MAX_PLACES) {
                 let kept = fold(&chunk.text[range.clone()], Case::Kept);
                 let quoted = fold(self.raw, Case::Kept);
                 if unpunctuated(&kept) == unpunctuated(&quoted) {
@@ -249,10 +262,8 @@ fn in_order(pieces: &[Vec<Pattern>], chunk: &Chunk<'_>) -> Option<Range<usize>> 
     let mut whole: Option<Range<usize>> = None;
     for variants in pieces {
         let (end, range) = variants.iter().find_map(|pattern| {
-            let places = pattern.places(&folded.text, from);
-            places
-                .map(|range| (range.end, folded.original(range)))
-                .find(|(_, range)| is_whole(chunk.text, range))
+            let mut places = pattern.places(&folded.text, from);
+            places.find_map(|range| Some((range.end, chunk.whole(range)?)))
         })?;
         from = end;
         whole = Some(whole.map_or(range.clone(), |whole| whole.start..range.end));
@@ -368,6 +379,19 @@ mod tests {
         assert_eq!(found("...built 1907 [...]"), (MatchGrade::Elided, "built 1907".into()));
         assert_eq!(find(text, "built 190"), None);
         assert_eq!(find(text, "mills"), None);
+    }
+
+    #[test]
+    fn no_quote_ends_inside_of_a_character() {
+        for (text, quote) in [
+            ("พิพิธภัณฑ์เปิดทุกวัน", "ภัณฑ์เป ... วัน"),
+            ("a bag of  5 ㎏ of salt", "BAG of 5 k"),
+            ("a bag of  5 ㎏ of salt", "G of salt"),
+            ("in x\u{30c}y  or x", "IN x"),
+        ] {
+            assert_eq!(find(text, quote), None, "{quote} in {text}");
+        }
+        assert_eq!(find("Wait… what", "WAIT.").unwrap().1, "Wait…");
     }
 
     #[test]

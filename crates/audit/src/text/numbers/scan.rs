@@ -8,9 +8,15 @@ use crate::text::chars::{digit, is_dash, is_letter, is_unspaced, is_word, leadin
 
 /// Every number of `text`, in reading order; those in letters only if asked for.
 pub(super) fn scan(text: &str, reads_words: bool) -> Vec<Number> {
-    let original: Vec<char> = text.chars().collect();
-    let chars = original.iter().map(|c| plain(*c)).collect();
-    let mut scan = Scan { original, chars, reads_words, found: Vec::new() };
+    // A character takes a byte or more: with the room for the bytes nothing has to be moved.
+    let mut chars = Vec::with_capacity(text.len());
+    chars.extend(text.chars().map(plain));
+    let mut original = Vec::new();
+    if !text.is_ascii() {
+        original.reserve(chars.len());
+        original.extend(text.chars());
+    }
+    let mut scan = Scan { text, original, chars, reads_words, found: Vec::new() };
     scan.run();
     scan.join_ranges();
     scan.weigh_months();
@@ -32,14 +38,16 @@ fn plain(c: char) -> char {
     }
 }
 
-struct Scan {
+struct Scan<'t> {
+    text: &'t str,
+    /// The characters as they are written; empty for ASCII, where a place is also a byte.
     original: Vec<char>,
     chars: Vec<char>,
     reads_words: bool,
     found: Vec<Number>,
 }
 
-impl Scan {
+impl Scan<'_> {
     fn run(&mut self) {
         let mut at = 0;
         while let Some(c) = self.chars.get(at).copied() {
@@ -81,7 +89,10 @@ impl Scan {
     }
 
     fn add(&mut self, start: usize, end: usize, form: Form, readings: Vec<String>, also: Vec<String>) {
-        let text = self.original[start..end].iter().collect();
+        let text = match self.original.get(start..end) {
+            Some(chars) if !self.original.is_empty() => chars.iter().collect(),
+            _ => self.text.get(start..end).unwrap_or_default().to_owned(),
+        };
         self.found.push(Number { text, span: Span { start, end }, form, readings, also, scale: 0 });
     }
 
@@ -390,11 +401,7 @@ impl Scan {
             return end;
         }
         let letters = &self.chars[start..end];
-        let meaning = if words::may_mean(letters) {
-            words::meaning(&leading_word(letters.iter().copied(), LONGEST))
-        } else {
-            Meaning::default()
-        };
+        let meaning = if words::may_mean(letters) { words::meaning_of(letters) } else { Meaning::default() };
         let mut found: Vec<String> = meaning.month.map(|month| format!("m{month}")).into_iter().collect();
         let mut form = Form::Incidental;
         let mut until = end;

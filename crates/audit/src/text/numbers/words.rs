@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use crate::text::chars::leading_word;
+
 /// What an English number word does in a spelled number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Word {
@@ -89,6 +91,20 @@ pub fn may_mean(word: &[char]) -> bool {
 /// What a lower-case word can mean as a number.
 pub fn meaning(word: &str) -> Meaning {
     WORDS.get(word).copied().unwrap_or_default()
+}
+
+/// The same for the letters of a short word, in any case.
+pub fn meaning_of(letters: &[char]) -> Meaning {
+    const SHORT: usize = 16;
+    if letters.len() > SHORT || !letters.iter().all(char::is_ascii) {
+        return meaning(&leading_word(letters.iter().copied(), letters.len()));
+    }
+    // Asked of every other word, so without an allocation.
+    let mut bytes = [0; SHORT];
+    for (byte, letter) in bytes.iter_mut().zip(letters) {
+        *byte = u8::try_from(letter.to_ascii_lowercase()).unwrap_or_default();
+    }
+    std::str::from_utf8(&bytes[..letters.len()]).map_or_else(|_| Meaning::default(), meaning)
 }
 
 /// The month that a lower-case word names, from 1.
