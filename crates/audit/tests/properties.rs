@@ -246,7 +246,7 @@ proptest! {
         let (reply, quote) = (String::from_utf8_lossy(&reply), String::from_utf8_lossy(&quote));
         let evidence = String::from_utf8_lossy(&evidence);
         let trace = trace(&quote, &[&evidence, &quote, &format!("{evidence}{quote}{evidence}")]);
-        let _ = assess(Kind::Faithfulness, &trace, None, &reply, None);
+        let _ = assess(Kind::Faithfulness, &trace, &Unit::Whole, &reply, None);
         let corpus = Corpus::new(&trace);
         for scope in [Scope::Anywhere, Scope::Only(&[0]), Scope::Only(&[])] {
             let _ = corpus.find(&quote, scope);

@@ -87,7 +87,8 @@ impl<'a> Corpus<'a> {
     pub fn of(passages: &[Passage<'a>]) -> Self {
         let mut ids: HashMap<&str, Vec<usize>> = HashMap::new();
         let chunks = passages.iter().enumerate().map(|(at, passage)| {
-            ids.entry(passage.source_id).or_default().push(at);
+            // A judge does not repeat white space around an id.
+            ids.entry(passage.source_id.trim()).or_default().push(at);
             Chunk { source_id: passage.source_id, text: passage.text, folded: OnceCell::new() }
         });
         Self { chunks: chunks.collect(), ids }
