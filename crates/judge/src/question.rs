@@ -65,7 +65,7 @@ mod tests {
         let plain = body_with(|_| ());
         assert_eq!(
             plain.as_object().unwrap().keys().collect::<Vec<_>>(),
-            ["messages", "model", "response_format"]
+            ["model", "messages", "response_format"]
         );
         let full = body_with(|s| {
             s.temperature = Some(0.0);

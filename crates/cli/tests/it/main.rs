@@ -35,7 +35,9 @@ impl Call {
     }
 
     fn file(self, name: &str, content: impl AsRef<[u8]>) -> Self {
-        std::fs::write(self.folder.path().join(name), content).unwrap();
+        let path = self.folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
         self
     }
 

@@ -136,7 +136,7 @@ pub const ANSWER: &str = "The Harbour Museum in Porto opened in 1987. Entry is f
 
 /// A prompt with a nonce, as the runner renders it.
 pub fn user_message() -> String {
-    let block = |title: &str, text: &str| format!("<<n0nce {title}>>\n{text}\n<</n0nce>>\n");
+    let block = |title: &str, text: &str| format!("<<{title} #n0nce>>\n{text}\n<</n0nce>>\n");
     let evidence: String = EVIDENCE
         .iter()
         .map(|(id, text)| block(&format!("EVIDENCE {}", json!({ "source_id": id })), text))
