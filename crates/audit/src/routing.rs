@@ -166,6 +166,7 @@ impl<'a> Circumstances<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
     /// `score_below_threshold`, `critical_finding`, `major_finding`, `human_disagreement`, `number_not_in_quote`,
+    /// `claim_turned_around`, `statement_left_out`,
     /// `high_risk`, `no_claims_in_answer_with_statements`, `unreadable`, `inconsistent`, `refused`, `blind_sample`;
     /// by kind `contradicted_claims`, `unsupported_claims`, `low_confidence`, `hallucination_ratio`, `ungrounded`,
     /// `high_value`.
@@ -261,7 +262,16 @@ pub fn route(
     reasons.extend(severity_reason(report, Severity::Critical));
     reasons.extend(severity_reason(report, Severity::Major));
     reasons.extend(comparison.and_then(disagreement_reason));
-    reasons.extend(number_reason(report));
+    reasons.extend(doubt_reason(
+        report,
+        "number_not_in_quote",
+        "a claim called grounded has a number that its quotes do not have",
+    ));
+    reasons.extend(doubt_reason(
+        report,
+        "claim_turned_around",
+        "a claim of the judge's list says the opposite of the answer",
+    ));
     reasons.extend(circumstances.high_risk.then(|| high_risk_reason(report)).flatten());
     let severity =
         report.claims.iter().filter(|claim| claim.is_finding()).filter_map(|claim| claim.severity).max();
@@ -306,15 +316,18 @@ fn disagreement_reason(comparison: &Comparison) -> Option<Reason> {
         .then(|| Reason::hold("human_disagreement", comparison.discrepancy_notes.clone()))
 }
 
-fn number_reason(report: &Report) -> Option<Reason> {
-    let claims: Vec<usize> = report
-        .doubts
-        .iter()
-        .filter(|doubt| doubt.code == "number_not_in_quote")
-        .filter_map(|doubt| doubt.claim)
-        .collect();
-    let message = "a claim called grounded has a number that its quotes do not have";
-    (!claims.is_empty()).then(|| Reason { claims, ..Reason::hold("number_not_in_quote", message) })
+/// A doubt about claims that sends them to people.
+fn doubt_reason(report: &Report, code: &str, message: &str) -> Option<Reason> {
+    let doubts = report.doubts.iter().filter(|doubt| doubt.code == code);
+    let claims: Vec<usize> = doubts.filter_map(|doubt| doubt.claim).collect();
+    (!claims.is_empty()).then(|| Reason { claims, ..Reason::hold(code, message) })
+}
+
+/// Statements of the answer that no claim speaks of: nobody has judged them.
+pub fn unjudged_reason(report: &Report) -> Option<Reason> {
+    let codes = ["statement_left_out", "no_claims_in_answer_with_statements"];
+    let doubt = report.doubts.iter().find(|doubt| codes.contains(&doubt.code.as_str()))?;
+    Some(Reason::hold(&doubt.code, "the answer makes statements that no claim speaks of"))
 }
 
 /// At high risk people see every claim that is not grounded, and a judge that found nothing to check.
@@ -324,9 +337,7 @@ fn high_risk_reason(report: &Report) -> Option<Reason> {
         let message = "at high risk every claim that is not grounded goes to people";
         return Some(Reason { claims, ..Reason::hold("high_risk", message) });
     }
-    let code = "no_claims_in_answer_with_statements";
-    let is_silent = report.doubts.iter().any(|doubt| doubt.code == code);
-    is_silent.then(|| Reason::hold(code, "the answer makes statements, the judge lists no claim"))
+    unjudged_reason(report)
 }
 
 /// A choice that depends only on the audit, so that a repeated delivery makes the same one.

@@ -154,7 +154,7 @@ pub fn batches(claims: &[SentClaim], per_call: usize) -> Vec<Unit> {
 pub fn sentence_claims(answer: &str) -> Vec<SentClaim> {
     text::sentences(answer)
         .into_iter()
-        .filter(text::Sentence::is_statement)
+        .filter(may_state)
         .zip(1..)
         .map(|(sentence, number)| SentClaim {
             id: number.to_string(),
@@ -162,6 +162,22 @@ pub fn sentence_claims(answer: &str) -> Vec<SentClaim> {
             span: Some(sentence.span),
         })
         .collect()
+}
+
+/// Whether a sentence may say something that has to be checked. A heading, a bold line or words that look like an order
+/// may hold the one dangerous number of an answer, so that only what cannot be a statement is left out.
+fn may_state(sentence: &text::Sentence) -> bool {
+    const ENOUGH: usize = 4;
+    let says_something = || {
+        !sentence.text.trim_end().ends_with([':', '：'])
+            && (text::content_words(&sentence.text).len() >= ENOUGH
+                || !text::numbers(&sentence.text).is_empty())
+    };
+    match sentence.kind {
+        text::SentenceKind::Statement => true,
+        text::SentenceKind::Order | text::SentenceKind::LeadIn => says_something(),
+        text::SentenceKind::Question | text::SentenceKind::Mark => false,
+    }
 }
 
 /// Claims that a judge extracted, numbered from 1.

@@ -51,6 +51,93 @@ fn without_claims_a_reference_audit_asks_nobody() {
     assert!((spec.decide_by_rule)(&trace("It costs 4 euro.", &[])).is_none());
 }
 
+fn verdicts(claims: &[(&str, &str, &str)]) -> Value {
+    let analysis: Vec<Value> = claims
+        .iter()
+        .map(|(id, text, category)| {
+            let grounded = *category == "grounded";
+            json!({"claim_id": id, "claim_text": text, "category": category, "explanation": "",
+                "reference_evidence": if grounded { Some("Aspirin is safe for adults.") } else { None },
+                "severity": if grounded { None } else { Some("critical") }})
+        })
+        .collect();
+    json!({"analysis": analysis, "summary": {"total_claims": claims.len(), "grounded_count": 1,
+        "hallucinated_count": 1, "unsupported_count": 0}})
+}
+
+#[test]
+fn verdicts_that_were_exchanged_between_parallel_claims_are_refused() {
+    let mut trace = trace("Aspirin is safe for adults. Aspirin is safe for infants.", &[]);
+    trace.reference =
+        serde_json::from_value(json!([{"source_id": "r", "text": "Aspirin is safe for adults."}])).unwrap();
+    let (adults, infants) = ("Aspirin is safe for adults.", "Aspirin is safe for infants.");
+    let right = verdicts(&[("1", adults, "grounded"), ("2", infants, "unsupported")]);
+    assert_eq!(judge(Kind::Reference, &trace, &right).outcome, Outcome::Accepted);
+    for wrong in [
+        verdicts(&[("2", adults, "grounded"), ("1", infants, "unsupported")]),
+        verdicts(&[("1", adults, "grounded"), ("2", adults, "unsupported")]),
+        verdicts(&[("1", adults, "grounded"), ("2", "Aspirin is not safe for infants.", "unsupported")]),
+    ] {
+        let assessment = judge(Kind::Reference, &trace, &wrong);
+        assert!(codes(&assessment).contains(&"invented_claim"), "{wrong}: {:?}", assessment.problems);
+    }
+}
+
+#[test]
+fn what_looks_like_a_heading_or_an_order_is_not_left_out_of_the_list() {
+    for answer in [
+        "**Take 500 mg of Xol every hour**",
+        "# Take 500 mg of Xol every hour",
+        "Give 500 mg of Xol at once and seek prompt medical attention.",
+        "Note that instructions require 500 mg of Xol every hour.",
+        "1985.",
+    ] {
+        assert!(!units::sentence_claims(answer).is_empty(), "{answer}");
+    }
+}
+
+#[test]
+fn texts_made_to_cost_time_are_read_in_time() {
+    // Each of these took seconds to minutes when the work grew with the square of the length.
+    let endings = "{\"a\":\"x</think>".repeat(8_000);
+    let numbers = "1,2,".repeat(8_000);
+    let same = gate(&vec![("a a a a a a a a", "ungrounded", None); 300]);
+    let trace_of = |answer: &str| trace(answer, &[("a", "It costs 4 euro.")]);
+    let unit = Unit::Whole;
+    assert_ne!(
+        assess(Kind::Gate, &trace_of("It costs 4."), &unit, &endings, None).unwrap().outcome,
+        Outcome::Accepted
+    );
+    assert_ne!(judge(Kind::Gate, &trace_of(&numbers), &gate(&[])).outcome, Outcome::Accepted);
+    assert_ne!(judge(Kind::Gate, &trace_of(&"a ".repeat(20_000)), &same).outcome, Outcome::Refusal);
+}
+
+#[test]
+fn a_gate_does_not_let_through_what_nobody_judged() {
+    let trace = trace(
+        "Adults take the tablets daily. Infants may drink bleach safely.",
+        &[("a", "Adults take the tablets daily.")],
+    );
+    let spec = kinds::find(Kind::Gate).unwrap();
+    let policy = Policy::default();
+    let adults = gate(&[(
+        "Adults take the tablets daily.",
+        "grounded",
+        Some(("Adults take the tablets daily.", "a")),
+    )]);
+    for reply in [gate(&[]), adults] {
+        let report = judge(Kind::Gate, &trace, &reply).report.unwrap();
+        let routed = audit::routing::route(
+            spec,
+            &Circumstances::new(&policy, &trace),
+            uuid::Uuid::nil(),
+            &report,
+            None,
+        );
+        assert_eq!(routed.decision, Some(audit::routing::Decision::Hold), "{reply}");
+    }
+}
+
 #[test]
 fn a_missing_reference_is_incomplete_for_that_kind_alone() {
     let trace = trace("It costs 4 euro.", &[("a", "It costs 4 euro.")]);

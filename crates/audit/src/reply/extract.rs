@@ -189,9 +189,11 @@ impl<'a> Search<'a> {
     }
 
     fn run(mut self, text: &str) -> Found {
+        /// No model ends its reasoning more often; a text made of endings must not cost more than a long one.
+        const MAX_ENDINGS: usize = 64;
         let mut notes = Vec::new();
         let mut text = text;
-        loop {
+        for _ in 0..MAX_ENDINGS {
             if text.is_empty() {
                 return Found::Problem(Code::Empty, REASONING_ONLY.into());
             }
@@ -214,6 +216,10 @@ impl<'a> Search<'a> {
                 Scan::Done => return self.decide(text, notes),
             }
         }
+        Found::Problem(
+            Code::NotJson,
+            format!("reasoning ends more than {MAX_ENDINGS} times; expected one JSON object"),
+        )
     }
 
     fn after_reasoning<'t>(&mut self, text: &'t str, end: usize, notes: &mut Vec<String>) -> &'t str {

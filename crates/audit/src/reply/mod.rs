@@ -7,6 +7,7 @@ mod refusal;
 
 pub use extract::{Extracted, extract};
 pub use fields::Fields;
+pub use refusal::is_refusal;
 
 use serde::Serialize;
 

@@ -158,9 +158,7 @@ fn end_of(line: &[Kept], after: usize) -> usize {
 }
 
 fn kind_of(text: &str) -> SentenceKind {
-    if !text.chars().any(is_word)
-        || text.trim_end_matches('.').chars().all(|c| digit(c).is_some()) && text.ends_with('.')
-    {
+    if !text.chars().any(is_word) {
         return SentenceKind::Mark;
     }
     let is_closing = |c: char| {
@@ -232,7 +230,9 @@ fn goes_on(before: &str, after: &str) -> bool {
         return numbers::words::month(&leading_word(next.chars(), 12)).is_some();
     }
     let mut chars = word.chars();
-    if let (Some(initial), None) = (chars.next(), chars.next()) {
+    if let (Some(initial), None) = (chars.next(), chars.next())
+        && !(initial == 'p' && next.starts_with(|c: char| digit(c).is_some()))
+    {
         return initial.is_uppercase() && initial != 'I' && next.starts_with(char::is_uppercase);
     }
     word.len() < 8 && ABBREVIATIONS.contains(&format!(" {} ", word.to_lowercase()))

@@ -21,6 +21,10 @@ fn begins_whole(text: &str, at: usize) -> bool {
     if is_combining_mark(first) || joins(previous, first) {
         return false;
     }
+    // The quote begins with the separator of a number: `.5 mg` of `2.5 mg`.
+    if is_separator(first) && digit(previous).is_some() && after.clone().next().and_then(digit).is_some() {
+        return false;
+    }
     if digit(first).is_some() {
         let is_after_digit = earlier.and_then(digit).is_some();
         let is_signed =
@@ -41,8 +45,19 @@ fn ends_whole(text: &str, at: usize) -> bool {
     if is_combining_mark(next) || joins(last, next) {
         return false;
     }
+    // The quote ends with the separator of a number: `costs 2.` of `costs 2.80`.
+    if is_separator(last)
+        && digit(next).is_some()
+        && text[..at].chars().rev().nth(1).and_then(digit).is_some()
+    {
+        return false;
+    }
     if digit(last).is_some() {
         let rest = &text[at + next.len_utf8()..];
+        // `10` is not what `10^13` or `10%` says, and `3` not what `3 1/2` says.
+        if matches!(next, '^' | '%' | '٪' | '％' | '‰') || is_mixed_fraction(&text[at..]) {
+            return false;
+        }
         let goes_on = is_separator(next) && later.and_then(digit).is_some();
         let is_thousand = is_thin_space(next) && has_three_digits(rest)
             || next == ' ' && rest.starts_with("000") && has_three_digits(rest);
@@ -75,13 +90,23 @@ fn has_three_digits(text: &str) -> bool {
     text.chars().take(4).take_while(|c| digit(*c).is_some()).count() == 3
 }
 
+/// ` 1/2` after a whole number.
+fn is_mixed_fraction(rest: &str) -> bool {
+    let mut chars = rest.chars();
+    matches!(chars.next(), Some(' ' | '\u{a0}'))
+        && chars.next().and_then(digit).is_some()
+        && chars.next() == Some('/')
+        && chars.next().and_then(digit).is_some()
+}
+
 /// `3` alone is not what `3 million` says.
 fn is_scaled(rest: &str) -> bool {
     let word = rest.trim_start_matches([' ', '\u{a0}', '\u{202f}', '-']);
     if rest.len() - word.len() > 2 {
         return false;
     }
-    scale(&leading_word(word.chars(), 12)).is_some()
+    let word = leading_word(word.chars(), 12);
+    scale(&word).is_some() || matches!(word.as_str(), "dozen" | "dozens" | "dutzend" | "percent" | "prozent")
 }
 
 /// `refundable` is not what `non-refundable` says.
@@ -127,6 +152,14 @@ mod tests {
             ("e", "e\u{301}"),
             ("7", "K7"),
             ("10", "10km"),
+            ("costs 2.", "costs 2.80"),
+            (".5 mg", "2.5 mg"),
+            ("killed 1,", "killed 1,000 people"),
+            ("at 23:", "at 23:10"),
+            ("has 10", "has 10^13 cells"),
+            ("takes 3", "takes 3 1/2 hours"),
+            ("by 5", "by 5%"),
+            ("needs 5", "needs 5 dozen eggs"),
         ] {
             assert!(!stands(quote, text), "{quote} in {text}");
         }
@@ -139,6 +172,8 @@ mod tests {
             ("10", "10-15"),
             ("15", "10-15"),
             ("until 10", "until 10. Then"),
+            ("costs 2.", "costs 2. 80 people came"),
+            ("in 1,", "in 1, 2 and 3"),
             ("10", "10 200-page books"),
             ("the mill", "the mill's bell"),
             ("known", "well-known"),

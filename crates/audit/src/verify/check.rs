@@ -8,7 +8,7 @@ use crate::reply::{Code, Problem};
 use crate::report::{
     Claim, Confidence, Doubt, Evidence, Fabrication, MatchGrade, Omission, Report, Role, Severity, Verdict,
 };
-use crate::text::shorten;
+use crate::text::{self, shorten};
 use crate::units::Unit;
 use crate::{Assessment, Outcome};
 
@@ -226,6 +226,15 @@ impl<'a> Check<'a> {
         }
         self.report.coverage = checked.coverage;
         self.problems.extend(checked.problems);
+        for at in checked.turned {
+            let message = "the claim and its sentence of the answer have opposite senses";
+            self.doubt("claim_turned_around", &format!("{list}[{at}]"), message, Some(at));
+        }
+        for span in checked.left_out.iter().take(MAX_LEFT_OUT) {
+            let sentence = text::slice(whole, *span);
+            let message = format!("no claim speaks of \"{}\"", shorten(sentence, 120));
+            self.doubt("statement_left_out", list, &message, None);
+        }
         if self.listed.is_empty() && checked.has_statements {
             let message = "the answer makes statements, the judge lists none";
             self.doubt("no_claims_in_answer_with_statements", list, message, None);
@@ -235,6 +244,7 @@ impl<'a> Check<'a> {
     /// Exactly the ids that were sent, each once, each with its own claim (docs/audits.md, R-08).
     fn against_list(&mut self, sent: &[crate::units::SentClaim], list: &str) {
         let mut seen = vec![false; sent.len()];
+        let prepared: Vec<Listed> = sent.iter().map(|sent| Listed::new(&sent.text, String::new())).collect();
         for (at, (claim, listed)) in self.report.claims.iter_mut().zip(&self.listed).enumerate() {
             let id = claim.id.as_deref().unwrap_or_default().trim();
             let place = sent.iter().position(|sent| sent.id == id);
@@ -249,7 +259,7 @@ impl<'a> Check<'a> {
             if std::mem::replace(&mut seen[place], true) {
                 let message = format!("claim `{}` has a second verdict", wanted.id);
                 self.problems.push(Problem::new(Code::DuplicateClaim, path, message));
-            } else if !listed.is_about(&Listed::new(&wanted.text, String::new())) {
+            } else if !listed.is_about(&prepared[place]) || listed.is_rather_about_another(place, &prepared) {
                 let message = format!(
                     "this is not claim `{}`, which reads \"{}\"",
                     wanted.id,
@@ -365,6 +375,9 @@ impl<'a> Check<'a> {
         }
     }
 }
+
+/// More doubts about one reply tell nobody more.
+const MAX_LEFT_OUT: usize = 20;
 
 /// The answer as a text to search in.
 fn answer_passage(answer: &str) -> Passage<'_> {

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use trace::Trace;
 
-use crate::reply::{Code, Problem};
+use crate::reply::{self, Code, Problem};
 use crate::report::Span;
 use crate::text::{self, Form, Number, Pool, Sentence, Vocabulary, numbers, shorten, words};
 
@@ -60,6 +60,9 @@ impl Listed {
         if self.words == sent.words {
             return true;
         }
+        if self.is_negated() != sent.is_negated() {
+            return false;
+        }
         let numbers = Pool::of([sent.text.as_str()]);
         let is_foreign = |number: &&Number| number.form == Form::Digits && !numbers.holds_loosely(number);
         if self.numbers.iter().any(|number| is_foreign(&number)) {
@@ -73,6 +76,22 @@ impl Listed {
         };
         shares_most(self, sent) && (!self.content.is_empty() || sent.content.is_empty())
             || (!sent.content.is_empty() && shares_most(sent, self))
+    }
+
+    /// Whether another claim of the list says it better than the one at `place`: verdicts were exchanged.
+    pub fn is_rather_about_another(&self, place: usize, sent: &[Self]) -> bool {
+        let distance = |other: &Self| {
+            let missing =
+                |from: &Self, to: &Self| from.words.iter().filter(|word| !to.words.contains(word)).count();
+            missing(self, other) + missing(other, self)
+        };
+        let own = sent.get(place).map_or(usize::MAX, distance);
+        own > 0 && sent.iter().enumerate().any(|(at, other)| at != place && distance(other) < own)
+    }
+
+    /// Whether it denies something.
+    fn is_negated(&self) -> bool {
+        self.words.iter().any(|word| denies(word))
     }
 
     /// The numbers and dates of the claim that none of its quotes has, as they are written.
@@ -104,6 +123,10 @@ pub struct Checked {
     pub coverage: Option<f64>,
     /// Whether the answer says anything that can be checked.
     pub has_statements: bool,
+    /// Claims that deny what their sentence of the answer says, or say what it denies.
+    pub turned: Vec<usize>,
+    /// Statements of which the claims hold hardly a word.
+    pub left_out: Vec<Span>,
 }
 
 impl Answer {
@@ -122,6 +145,7 @@ impl Answer {
             let content = words.iter().filter(|word| text::is_content(word)).cloned().collect();
             let mut numbers = numbers(&sentence.text);
             leave_citations(&sentence.text, &cited, &mut numbers);
+            leave_pointers(&sentence.text, &mut numbers);
             let is_in_section =
                 section.is_none_or(|section| (section.start..section.end).contains(&sentence.span.start));
             let mut pool = Pool::default();
@@ -139,18 +163,26 @@ impl Answer {
 
     /// Aligns the judge's claims with the answer. `list` is the path of the list in the reply.
     pub fn check(&self, claims: &[Listed], list: &str) -> Checked {
-        let mut checked =
-            Checked { has_statements: self.statements().next().is_some(), ..Checked::default() };
+        let mut checked = Checked { has_statements: self.has_statements(), ..Checked::default() };
         let mut lookup = Lookup { answer: self, known: HashMap::new() };
         for claim in claims {
             let alignment = lookup.align(claim);
             checked.spans.push(alignment.span);
             checked.problems.extend(self.invention(claim, &alignment));
         }
+        checked.turned = self.turned(claims, &checked.spans);
+        if !claims.is_empty() {
+            checked.left_out = self.left_out(claims);
+        }
         checked.problems.extend(self.repetitions(claims, &checked.spans));
         checked.problems.extend(self.gaps(claims, list));
         checked.coverage = self.coverage(claims);
         checked
+    }
+
+    /// Whether anything is said that can be checked; an answer that declines says nothing.
+    fn has_statements(&self) -> bool {
+        self.statements().any(|prepared| !reply::is_refusal(&prepared.sentence.text))
     }
 
     fn statements(&self) -> impl Iterator<Item = &Prepared> {
@@ -190,13 +222,55 @@ impl Answer {
         None
     }
 
+    /// Claims with the words of their sentence and the opposite sense.
+    fn turned(&self, claims: &[Listed], spans: &[Option<Span>]) -> Vec<usize> {
+        let sentence_of =
+            |span: &Option<Span>| self.sentences.iter().find(|it| Some(it.sentence.span) == *span);
+        let is_turned = |claim: &Listed, prepared: &Prepared| {
+            let is_negated = prepared.words.iter().any(|word| denies(word));
+            let shared = claim.content.iter().filter(|word| prepared.content.contains(word)).count();
+            // Nearly the same words: a sentence that says more than the claim may deny something else.
+            is_negated != claim.is_negated()
+                && shared > 1
+                && shared + 1 >= claim.content.len()
+                && shared + 1 >= prepared.content.len()
+        };
+        claims
+            .iter()
+            .zip(spans)
+            .enumerate()
+            .filter(|(_, (claim, span))| sentence_of(span).is_some_and(|prepared| is_turned(claim, prepared)))
+            .map(|(at, _)| at)
+            .collect()
+    }
+
+    /// Statements with enough words of which the claims hold less than a third.
+    fn left_out(&self, claims: &[Listed]) -> Vec<Span> {
+        const ENOUGH: usize = 3;
+        let mut vocabulary = Vocabulary::default();
+        for claim in claims {
+            vocabulary.add(0, &claim.text, &claim.words);
+        }
+        self.statements()
+            .filter(|prepared| {
+                prepared.content.len() >= ENOUGH && !reply::is_refusal(&prepared.sentence.text)
+            })
+            .filter(|prepared| {
+                let held = prepared.content.iter().filter(|word| vocabulary.holds(word)).count();
+                held * 3 < prepared.content.len()
+            })
+            .map(|prepared| prepared.sentence.span)
+            .collect()
+    }
+
     fn repetitions(&self, claims: &[Listed], spans: &[Option<Span>]) -> Vec<Problem> {
-        let mut seen: HashMap<&[String], usize> = HashMap::new();
+        // How often it came, and how often the answer says it, which takes a walk over all of it.
+        let mut seen: HashMap<&[String], (usize, Option<usize>)> = HashMap::new();
         let mut problems = Vec::new();
         for (claim, span) in claims.iter().zip(spans) {
-            let count = seen.entry(claim.words.as_slice()).or_default();
+            let (count, said) = seen.entry(claim.words.as_slice()).or_default();
             *count += 1;
-            if *count > 1 && *count > self.times_said(claim, *span) {
+            if *count > 1 && *count > *said.get_or_insert_with(|| self.times_said(claim, *span)) {
                 let message = format!(
                     "this claim comes more often than the answer makes it: \"{}\"",
                     shorten(&claim.text, 80)
@@ -280,6 +354,54 @@ fn leave_citations(sentence: &str, ids: &[&str], found: &mut Vec<Number>) {
     }
 }
 
+/// Takes out numbers that point to a source and state nothing: `Source 2`, `the 3 documents`, `(Miller, 2020, p. 7)`.
+fn leave_pointers(sentence: &str, found: &mut Vec<Number>) {
+    /// No sentence is longer; a row of numbers is, and looking around each of them would take for ever.
+    const LONGEST: usize = 4000;
+    if found.is_empty() || sentence.len() > LONGEST {
+        return;
+    }
+    const BEFORE: &str =
+        " source sources context document doc passage chunk reference ref quelle dokument fuente documento ";
+    const AFTER: &str =
+        " documents sources passages chunks contexts excerpts dokumente quellen fuentes documentos ";
+    let listed = |word: &str, words: &str| !word.is_empty() && words.contains(&format!(" {word} "));
+    found.retain(|number| {
+        let before = text::slice(sentence, Span { start: 0, end: number.span.start });
+        let after = text::slice(sentence, Span { start: number.span.end, end: usize::MAX });
+        let word = |part: &str| part.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+        let previous = before.split_whitespace().next_back().map(word).unwrap_or_default();
+        let next = after.split_whitespace().next().map(word).unwrap_or_default();
+        !listed(&previous, BEFORE) && !listed(&next, AFTER) && !is_in_citation(before, after)
+    });
+}
+
+/// Inside of brackets that name somebody and a year, or a section.
+fn is_in_citation(before: &str, after: &str) -> bool {
+    /// Longer brackets say something.
+    const LONGEST: usize = 60;
+    let Some(open) = before.rfind(['(', '[']).filter(|at| !before[*at..].contains([')', ']'])) else {
+        return false;
+    };
+    let Some(close) = after.find([')', ']']) else { return false };
+    let (left, right) = (&before[open + 1..], &after[..close]);
+    if left.chars().count() + right.chars().count() > LONGEST {
+        return false;
+    }
+    let starts_with_name = left.trim_start().starts_with(|c: char| c.is_uppercase() || c == '§');
+    let is_year = |word: &str| word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit());
+    let inside = format!("{left} {right}");
+    let has_other_digits = inside
+        .split(|c: char| !c.is_ascii_digit())
+        .any(|run| !run.is_empty() && !is_year(run) && run.len() > 3);
+    starts_with_name
+        && !has_other_digits
+        && (left.contains([',', '§'])
+            || left.contains(" al")
+            || left.contains('&')
+            || left.split_whitespace().count() == 1)
+}
+
 /// How a claim stands to the answer.
 struct Alignment {
     /// The sentence that shares most with it.
@@ -332,6 +454,57 @@ impl<'a> Lookup<'a> {
             .max_by_key(|(at, count)| (**count, usize::MAX - at));
         Alignment { span: best.map(|(at, _)| answer.sentences[at].sentence.span), held, known }
     }
+}
+
+/// Words that turn a statement into its opposite.
+fn denies(word: &str) -> bool {
+    matches!(
+        word,
+        "not"
+            | "no"
+            | "never"
+            | "none"
+            | "nor"
+            | "neither"
+            | "without"
+            | "cannot"
+            | "nicht"
+            | "kein"
+            | "keine"
+            | "keinen"
+            | "keiner"
+            | "nie"
+            | "ohne"
+            | "pas"
+            | "jamais"
+            | "aucun"
+            | "aucune"
+            | "sans"
+            | "nunca"
+            | "ninguno"
+            | "ninguna"
+            | "sin"
+            | "não"
+            | "sem"
+            | "nessun"
+            | "nessuna"
+            | "senza"
+            | "niet"
+            | "geen"
+            | "nooit"
+            | "не"
+            | "нет"
+            | "без"
+            | "لا"
+            | "ليس"
+            | "لم"
+            | "ไม่"
+            | "नहीं"
+            | "不"
+            | "没"
+            | "無"
+    ) || word.ends_with("n't")
+        || word.ends_with("n’t")
 }
 
 /// Words by which a judge speaks about the answer instead of making its claim.
@@ -448,6 +621,34 @@ mod tests {
             ["Meals are served on board.", "It carries 40 cars [Rule 9 b].", "The ferry leaves at 7:15."]
         );
         assert_eq!(checked.coverage, Some(7.0 / 8.0), "`Rule` is in no claim");
+    }
+
+    #[test]
+    fn what_points_to_a_source_need_not_be_in_a_claim() {
+        for answer in [
+            "Iron rusts in wet air (Miller, 2020).",
+            "Iron rusts in wet air [Miller 2020].",
+            "Iron rusts in wet air (Roth & Lee 2019, p. 12).",
+            "According to Source 1, iron rusts in wet air.",
+            "Based on the 2 documents provided, iron rusts in wet air.",
+        ] {
+            let listed = [Listed::new("Iron rusts in wet air.", "$[0]".into())];
+            let checked = Answer::new(&trace(answer), None).check(&listed, "$");
+            assert!(checked.problems.is_empty(), "{answer}: {:?}", checked.problems);
+        }
+        let listed = [Listed::new("The bridge was opened.", "$[0]".into())];
+        let stated = trace("The bridge was opened (in 1931, after 3 years).");
+        assert_eq!(codes(&Answer::new(&stated, None).check(&listed, "$")), [Code::UncoveredSentence]);
+    }
+
+    #[test]
+    fn a_claim_that_turns_its_sentence_around_is_noticed() {
+        let trace = trace("The drug is not safe for children. It is not only cheap but also strong.");
+        let listed = |text| [Listed::new(text, "$[0]".into())];
+        let answer = Answer::new(&trace, None);
+        assert_eq!(answer.check(&listed("The drug is safe for children."), "$").turned, [0]);
+        assert!(answer.check(&listed("The drug is not safe for children."), "$").turned.is_empty());
+        assert!(answer.check(&listed("It is cheap."), "$").turned.is_empty());
     }
 
     #[test]

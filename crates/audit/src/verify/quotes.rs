@@ -102,7 +102,8 @@ impl<'a> Corpus<'a> {
         if id.is_empty() {
             return None;
         }
-        known(id).or_else(|| {
+        known(id).or_else(|| known(bare(id))).or_else(|| {
+            let id = bare(id);
             let cuts = id
                 .char_indices()
                 .rev()
@@ -167,6 +168,19 @@ impl<'a> Corpus<'a> {
         let span = Span { start, end: start + chunk.text[range].chars().count() };
         Some(Found { chunk: at, source_id: chunk.source_id.to_owned(), span, grade })
     }
+}
+
+/// An id without what a judge writes around one: brackets, quotation marks, `source_id:`, a full stop.
+fn bare(id: &str) -> &str {
+    let around = |c: char| {
+        c.is_whitespace()
+            || matches!(c, '[' | ']' | '(' | ')' | '"' | '\'' | '`' | '“' | '”' | '«' | '»' | '.' | '<' | '>')
+    };
+    let id = id.trim_matches(around);
+    let label = ["source_id:", "source id:", "source:", "id:"].into_iter().find_map(|label| {
+        id.get(..label.len()).filter(|start| start.eq_ignore_ascii_case(label)).map(|_| &id[label.len()..])
+    });
+    label.unwrap_or(id).trim_matches(around)
 }
 
 /// Words to look for, prepared once for many texts.

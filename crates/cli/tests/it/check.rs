@@ -157,10 +157,9 @@ fn a_reply_about_a_list_of_claims_is_held_against_that_list() {
     let split = verdicts(&[("1", "A swim costs 4 euro."), ("2", "It opens at 7.")]);
     assert_eq!(check(None, &split).code, 0, "without a list every statement is a claim");
     let only = verdicts(&[("b", "It opens at 7.")]);
-    for list in [
-        r#"{"id": "b", "text": "It opens at 7."}"#,
-        r#"[{"claim_id": "b", "claim_text": "It opens at 7."}]"#,
-    ] {
+    for list in
+        [r#"{"id": "b", "text": "It opens at 7."}"#, r#"[{"claim_id": "b", "claim_text": "It opens at 7."}]"#]
+    {
         let run = check(Some(list), &only);
         assert_eq!(run.code, 0, "{list}: {}", run.shown());
     }
@@ -180,7 +179,8 @@ fn prompts_are_listed_shown_compared_and_checked() {
     assert!(prompts.iter().filter(|prompt| prompt["current"] == true).count() == 5, "{}", run.shown());
     let shown = Call::new().run("prompt show gate");
     assert_eq!(shown.code, 0);
-    let changed = shown.stdout.replace("version: gate-1", "version: gate-mine").replace("last check", "only check");
+    let changed =
+        shown.stdout.replace("version: gate-1", "version: gate-mine").replace("last check", "only check");
     let call = || Call::new().file("prompts/gate.md", &changed).file("gate.md", &changed);
     let run = call().run("prompt diff gate-1 gate.md");
     assert!(run.code == 1 && run.stdout.contains("- version: gate-1"), "{}", run.shown());
@@ -196,5 +196,9 @@ fn prompts_are_listed_shown_compared_and_checked() {
         .file("prompts/gate.md", &same)
         .file("groundcrew.toml", "[prompts]\ndir = \"prompts\"\n")
         .run("prompt list");
-    assert!(run.code == 2 && run.stderr.contains("a changed prompt needs a version of its own"), "{}", run.shown());
+    assert!(
+        run.code == 2 && run.stderr.contains("a changed prompt needs a version of its own"),
+        "{}",
+        run.shown()
+    );
 }

@@ -64,6 +64,12 @@ fn reasons(report: &Report, circumstances: &Circumstances<'_>) -> Vec<Reason> {
         let claims = report.findings().map(|(at, _)| at).collect();
         reasons.push(Reason { claims, ..Reason::hold("hallucination_ratio", message) });
     }
+    let insufficient = report.share(Verdict::InsufficientEvidence).unwrap_or_default();
+    if insufficient > MAX_INSUFFICIENT {
+        let message = format!("for {:.0} % of the claims the evidence says too little", insufficient * 100.0);
+        let claims = report.findings().map(|(at, _)| at).collect();
+        reasons.push(Reason { claims, ..Reason::hold("insufficient_evidence", message) });
+    }
     let chosen = |wanted: &dyn Fn(&Claim) -> bool| -> Vec<usize> {
         (0..).zip(&report.claims).filter(|(_, claim)| wanted(claim)).map(|(at, _)| at).collect()
     };
@@ -80,6 +86,9 @@ fn reasons(report: &Report, circumstances: &Circumstances<'_>) -> Vec<Reason> {
     }
     reasons
 }
+
+/// With more claims than this that cannot be told the ratio says nothing about the answer.
+const MAX_INSUFFICIENT: f64 = 0.5;
 
 fn assess(trace: &Trace, unit: &Unit, value: &Value, notes: Vec<String>) -> Assessment {
     let Value::Object(object) = value else {

@@ -15,7 +15,7 @@ use crate::policy::{Policy, Remedy};
 use crate::prompt::Source;
 use crate::reply::{Code, Problem};
 use crate::report::{Confidence, Report, Verdict};
-use crate::routing::{Circumstances, Decision, Reason};
+use crate::routing::{self, Circumstances, Decision, Reason};
 use crate::rules;
 use crate::units::Unit;
 use crate::verify::{Check, Field, Judged};
@@ -66,7 +66,8 @@ fn reasons(report: &Report, circumstances: &Circumstances<'_>) -> Vec<Reason> {
         .filter(|(_, claim)| claim.confidence == Some(Confidence::Low))
         .map(|(at, _)| at)
         .collect();
-    let mut reasons = Vec::new();
+    // What was not judged is not let through: an answer may have told the judge to list nothing.
+    let mut reasons: Vec<Reason> = routing::unjudged_reason(report).into_iter().collect();
     let is_blocked = !ungrounded.is_empty();
     if is_blocked {
         let message = format!("{} of {} claims are not grounded", ungrounded.len(), report.claims.len());

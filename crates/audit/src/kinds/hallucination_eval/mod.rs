@@ -79,12 +79,16 @@ fn reasons(report: &Report, circumstances: &Circumstances<'_>) -> Vec<Reason> {
         for (verdict, limit, code) in [
             (Verdict::Contradicted, policy.max_contradicted, "contradicted_claims"),
             (Verdict::Unsupported, policy.max_unsupported, "unsupported_claims"),
+            (Verdict::InsufficientEvidence, policy.max_unsupported, "unverifiable_claims"),
         ] {
             let claims: Vec<usize> =
                 report.findings().filter(|(_, claim)| claim.verdict == verdict).map(|(at, _)| at).collect();
             if claims.len() > limit {
                 let message = format!("{} {} claims, {limit} allowed", claims.len(), verdict.as_str());
-                reasons.push(Reason { claims, ..Reason::block(code, message) });
+                // What cannot be checked is no proof of a hallucination: people decide.
+                let decision =
+                    if verdict == Verdict::InsufficientEvidence { Decision::Hold } else { Decision::Block };
+                reasons.push(Reason { claims, decision, ..Reason::block(code, message) });
             }
         }
     }

@@ -236,10 +236,14 @@ impl Scan<'_> {
 
     /// An amount: digits with separators, perhaps with a scale word.
     fn quantity(&mut self, start: usize, form: Form) -> usize {
+        /// The longest number has fewer; a longer row is a list, and need not be read to its end from every place.
+        const MAX_GROUPS: usize = 16;
         let mut groups = vec![self.digits(start).to_vec()];
         let mut separators = Vec::new();
         let mut end = start + groups[0].len();
-        while let Some(separator) = self.chars.get(end).copied().filter(|_| self.is_digit(end + 1)) {
+        while let Some(separator) =
+            self.chars.get(end).copied().filter(|_| groups.len() < MAX_GROUPS && self.is_digit(end + 1))
+        {
             let next = self.digits(end + 1);
             let is_thousands = next.len() == 3 && groups.iter().all(|group| group.len() <= 3);
             match separator {
