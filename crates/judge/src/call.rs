@@ -17,7 +17,6 @@ use crate::{
     price,
     profile::{Profile, TRACE_ID_HEADER},
     provider,
-    question::Question,
     reply::{Envelope, Reply},
     secret::Secret,
 };
@@ -67,17 +66,26 @@ pub(crate) fn client(profile: &Profile) -> Result<Client, JudgeSetupError> {
     builder.build().map_err(JudgeSetupError::Client)
 }
 
+/// What is sent.
+#[derive(Debug)]
+pub(crate) struct Asked<'a> {
+    /// The body, as it was rendered once: these are the bytes that are stored.
+    pub(crate) body: Vec<u8>,
+    /// Only the practice judge is told.
+    pub(crate) trace_id: &'a str,
+}
+
 /// Asks once.
 pub(crate) async fn call(
     client: &Client,
     profile: &Profile,
     retry_after_limits: (Duration, Duration),
-    question: &Question,
+    asked: Asked<'_>,
 ) -> Result<Reply, Failure> {
     let mut received = Received::default();
     let started = Instant::now();
     // The exchange writes into `received` as it goes, so that a time-out does not lose what had come.
-    let exchange = Box::pin(exchange(client, profile, question, &mut received));
+    let exchange = Box::pin(exchange(client, profile, asked, &mut received));
     let ended = timeout(profile.total_timeout(), exchange).await;
     let latency = started.elapsed();
 
@@ -128,18 +136,16 @@ enum Trouble {
 async fn exchange(
     client: &Client,
     profile: &Profile,
-    question: &Question,
+    asked: Asked<'_>,
     received: &mut Received,
 ) -> Result<(), Trouble> {
-    // A `Value` made of texts and numbers always serialises, and in one way: these are the stored bytes.
-    let body = provider::body(profile, question).to_string();
     let mut request = client
         .post(profile.endpoint().clone())
         .header(CONTENT_TYPE, "application/json")
         .headers(profile.headers().clone())
-        .body(body);
+        .body(asked.body);
     if profile.is_practice() {
-        request = request.header(TRACE_ID_HEADER, headers::percent_encode(&question.trace_id));
+        request = request.header(TRACE_ID_HEADER, headers::percent_encode(asked.trace_id));
     }
     let mut response = request.send().await.map_err(Trouble::Http)?;
     received.status = Some(response.status());

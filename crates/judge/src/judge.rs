@@ -109,6 +109,19 @@ impl Judge {
     /// A [`JudgeError`] whose class says what to do. While the breaker is open that is [`Class::Throttle`],
     /// at once and with the time left. When `stop` is cancelled it is [`Class::Interrupted`].
     pub async fn ask(&self, question: &Question, stop: &CancellationToken) -> Result<Reply, JudgeError> {
+        self.ask_with(self.body(question).to_string().into_bytes(), &question.trace_id, stop).await
+    }
+
+    /// Asks once with a body that [`Judge::body`] made, so that who stores it need not make it twice.
+    ///
+    /// # Errors
+    /// As [`Judge::ask`].
+    pub async fn ask_with(
+        &self,
+        body: Vec<u8>,
+        trace_id: &str,
+        stop: &CancellationToken,
+    ) -> Result<Reply, JudgeError> {
         let shared = &*self.shared;
         // Looked at before the queue, so that nobody waits for a slot only to be refused.
         shared.breaker.check().map_err(|refused| self.refused(refused))?;
@@ -118,7 +131,12 @@ impl Judge {
         let pass = shared.breaker.enter().map_err(|refused| self.refused(refused))?;
 
         let started = Instant::now();
-        let call = call::call(&shared.client, &shared.profile, shared.retry_after_limits, question);
+        let call = call::call(
+            &shared.client,
+            &shared.profile,
+            shared.retry_after_limits,
+            call::Asked { body, trace_id },
+        );
         let result = tokio::select! {
             biased;
             // Slot and pass are given back unsettled: a call that was stopped says nothing about the judge.

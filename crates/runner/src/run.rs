@@ -433,7 +433,7 @@ impl Session<'_> {
             started_at: Utc::now(),
             request: judge.body(&question).to_string().into_bytes(),
         };
-        match judge.ask(&question, stop).await {
+        match judge.ask_with(call.request.clone(), &trace.trace_id, stop).await {
             Ok(reply) => {
                 let attempt = call.replied(reply);
                 self.runner.warn_about_model(&attempt);
