@@ -20,7 +20,10 @@ fn trace(answer: &str, chunks: &[(&str, &str)]) -> Trace {
     trace::decode(trace.to_string().as_bytes()).unwrap()
 }
 
-fn gate(claims: &[(&str, &str, Option<(&str, &str)>)]) -> Value {
+/// Text, verdict, and the passage with its source.
+type GateClaim<'t> = (&'t str, &'t str, Option<(&'t str, &'t str)>);
+
+fn gate(claims: &[GateClaim<'_>]) -> Value {
     let all = claims.iter().all(|(_, verdict, _)| *verdict == "grounded");
     let claims: Vec<Value> = claims
         .iter()
@@ -49,6 +52,22 @@ fn without_claims_a_reference_audit_asks_nobody() {
         assert!(report.claims.is_empty() && report.by_rule && report.score.is_none(), "{answer:?}");
     }
     assert!((spec.decide_by_rule)(&trace("It costs 4 euro.", &[])).is_none());
+}
+
+#[test]
+fn an_id_that_a_small_model_took_from_the_prompts_own_example_is_unknown() {
+    let trace = trace("It costs 4 euro.", &[("a", "It costs 4 euro.")]);
+    for id in ["menu", "answer", "h1"] {
+        let reply = gate(&[("It costs 4 euro.", "grounded", Some(("It costs 4 euro.", id)))]);
+        assert_eq!(codes(&judge(Kind::Gate, &trace, &reply)), ["unknown_source"], "{id}");
+    }
+}
+
+#[test]
+fn the_answer_is_no_evidence_for_itself() {
+    let trace = trace("the pool costs 4 euro", &[("a", "One swim costs 4 euro.")]);
+    let reply = gate(&[("the pool costs 4 euro", "grounded", Some(("the pool costs 4 euro", "a")))]);
+    assert_eq!(codes(&judge(Kind::Gate, &trace, &reply)), ["fabricated_quote"]);
 }
 
 fn verdicts(claims: &[(&str, &str, &str)]) -> Value {
