@@ -4,8 +4,15 @@ use std::path::{Path, PathBuf};
 
 use testkit::{Command, System};
 
-const DOCUMENTS: &[&str] =
-    &["README.md", "docs/operations.md", "docs/audits.md", "docs/deployment.md", "docs/measurements.md"];
+const DOCUMENTS: &[&str] = &[
+    "README.md",
+    "docs/operations.md",
+    "docs/audits.md",
+    "docs/deployment.md",
+    "docs/measurements.md",
+    "docs/cost.md",
+    "docs/judges.md",
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()

@@ -17,6 +17,7 @@ mod documents;
 mod duplicates;
 mod faults;
 mod hostile;
+mod kinds;
 mod outages;
 mod path;
 mod retries;

@@ -1,4 +1,4 @@
-//! Comparison with a judgment that a person made before (seed demand: docs/audits.md, F-17).
+//! Comparison with a judgment that a person made before (docs/audits.md, F-17).
 
 use serde::{Deserialize, Serialize};
 use trace::HumanLabel;
@@ -33,10 +33,12 @@ pub fn compare(report: &Report, label: &HumanLabel) -> Comparison {
             report.claims.len()
         ));
     }
-    if let Some((ours, theirs)) = report.score.zip(label.score)
+    if let Some((ours, theirs)) = report.grounded_share().zip(label.score)
         && (ours - theirs).abs() > SCORE_TOLERANCE
     {
-        notes.push(format!("the label's score is {theirs:.2}, the audit's {ours:.2}"));
+        notes.push(format!(
+            "the label's score is {theirs:.2}, the audit's share of grounded claims {ours:.2}"
+        ));
     }
     Comparison { agreement, discrepancy_notes: notes.join("; ") }
 }

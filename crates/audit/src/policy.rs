@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use trace::Kind;
 
+use crate::kinds;
+
 /// How one call of the judge ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -114,21 +116,20 @@ pub struct Policy {
 pub const DEFAULT_MAX_REPLIES: u32 = 40;
 
 impl Policy {
-    /// The policy that the kind's seed document asks for (docs/audits.md, "Retry policies").
-    pub const fn of(kind: Kind) -> Self {
-        const fn policy(retries: u32, content: u32, remedy: Remedy, together: u32) -> Policy {
-            Policy {
-                format: Budget { retries, remedy },
-                content: Budget { retries: content, remedy },
-                together,
-                max_replies: DEFAULT_MAX_REPLIES,
-            }
+    /// `format` and `content`: calls after the first failure of that class; `together`: for both classes.
+    pub const fn new(format: u32, content: u32, remedy: Remedy, together: u32) -> Self {
+        Self {
+            format: Budget { retries: format, remedy },
+            content: Budget { retries: content, remedy },
+            together,
+            max_replies: DEFAULT_MAX_REPLIES,
         }
-        match kind {
-            Kind::HallucinationEval => policy(1, 1, Remedy::AppendError, 1),
-            Kind::Faithfulness => policy(1, 1, Remedy::Strengthen, 1),
-            Kind::Reference | Kind::EvidenceCheck | Kind::Gate => policy(2, 0, Remedy::SamePrompt, 2),
-        }
+    }
+
+    /// The policy that the kind's document asks for (docs/audits.md, "Retry policies").
+    pub fn of(kind: Kind) -> Self {
+        // A kind that cannot be run asks nobody.
+        kinds::find(kind).map_or(Self::new(0, 0, Remedy::SamePrompt, 0), |spec| spec.retries)
     }
 }
 

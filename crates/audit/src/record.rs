@@ -6,6 +6,7 @@ use crate::compare::Comparison;
 use crate::policy::{Class, Remedy};
 use crate::report::Report;
 use crate::routing::Routed;
+use crate::units::Cut;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use trace::{ContentHash, Kind, Problem, Trace};
@@ -68,6 +69,9 @@ pub struct Opening {
     pub judge: String,
     /// The random word in the delimiters of untrusted text.
     pub nonce: String,
+    /// How the answer is cut into units, so that the numbers of stored attempts keep their meaning; none for an
+    /// audit that was opened before this was kept.
+    pub cut: Option<Cut>,
     /// When the audit was opened.
     pub opened_at: DateTime<Utc>,
 }
@@ -159,6 +163,18 @@ pub struct Ending {
     pub ended_at: DateTime<Utc>,
     /// Messages that must follow from this end.
     pub events: Vec<Event>,
+}
+
+impl Ending {
+    /// Whether a review item is made. Repeated runs show how far the judge agrees with itself; people are asked once.
+    pub fn asks_people(&self) -> bool {
+        self.routed.needs_review() && self.key.repeat == 0
+    }
+
+    /// Whether nothing can change the result any more.
+    pub fn is_final(&self) -> bool {
+        !self.asks_people() || self.routed.blind_sample
+    }
 }
 
 /// A message for the outbox.

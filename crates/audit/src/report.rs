@@ -87,6 +87,26 @@ impl Confidence {
     }
 }
 
+/// How the judge sees a claim that the evidence does not carry (docs/audits.md, H-05).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Fabrication {
+    /// It may be true, and cannot be verified from the evidence.
+    Plausible,
+    /// It is likely made up.
+    Likely,
+}
+
+impl Fabrication {
+    /// The word used in tables and messages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Plausible => "plausible",
+            Self::Likely => "likely",
+        }
+    }
+}
+
 /// What a quote is meant to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -130,7 +150,7 @@ pub struct Evidence {
     pub role: Role,
     /// Id of the chunk that holds the quote.
     pub source_id: String,
-    /// Index of that chunk in the trace's list.
+    /// Index of that chunk in the list of the kind's evidence ([`crate::evidence::Basis::passages`]).
     pub chunk: usize,
     /// The quote as the judge wrote it.
     pub quote: String,
@@ -143,6 +163,9 @@ pub struct Evidence {
 /// One checkable statement of the answer and what was decided about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
+    /// The claim's id in the list that we sent; none where the judge listed the claims.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// The claim in the judge's words (or ours, where a rule decided).
     pub text: String,
     /// The internal verdict.
@@ -153,6 +176,9 @@ pub struct Claim {
     pub severity: Option<Severity>,
     /// How sure the judge was; none for kinds that do not ask.
     pub confidence: Option<Confidence>,
+    /// Whether an unsupported claim may be true or is likely made up; none for kinds that do not ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fabrication: Option<Fabrication>,
     /// The judge's reasoning: for a finding, the evidence gap.
     pub explanation: String,
     /// Verified quotes.
@@ -181,7 +207,7 @@ pub struct Omission {
     pub impact: String,
     /// Id of the chunk that holds the passage.
     pub source_id: String,
-    /// Index of that chunk in the trace's list.
+    /// Index of that chunk in the list of the kind's evidence ([`crate::evidence::Basis::passages`]).
     pub chunk: usize,
     /// Where it stands in the chunk's text, scalar values.
     pub span: Span,
@@ -192,7 +218,7 @@ pub struct Omission {
 /// An oddity found in verification; it does not make the reply fail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Doubt {
-    /// `trivial_quote`, `number_not_in_quote`, `contradicting_quote_on_grounded_claim`, `no_claims_in_answer_with_statements`.
+    /// One of the words in docs/audits.md, "Problem codes".
     pub code: String,
     /// JSON path in the judge's reply.
     pub path: String,
@@ -240,6 +266,17 @@ impl Report {
     /// How many claims have this verdict.
     pub fn count(&self, verdict: Verdict) -> usize {
         self.claims.iter().filter(|claim| claim.verdict == verdict).count()
+    }
+
+    /// Share of the claims that are grounded, 0 to 1; none without claims.
+    pub fn grounded_share(&self) -> Option<f64> {
+        self.share(Verdict::Grounded)
+    }
+
+    /// Share of the claims that have this verdict, 0 to 1; none without claims.
+    pub fn share(&self, verdict: Verdict) -> Option<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "a reply has fewer than 2^52 claims")]
+        (!self.claims.is_empty()).then(|| self.count(verdict) as f64 / self.claims.len() as f64)
     }
 
     /// The claims that are not grounded.

@@ -6,6 +6,8 @@ use trace::{Risk, Trace};
 use uuid::Uuid;
 
 use crate::compare::Comparison;
+use crate::kinds::Spec;
+use crate::kinds::gate::Threshold;
 use crate::policy::Class;
 use crate::report::{Report, Severity};
 
@@ -105,6 +107,14 @@ impl Decision {
 pub struct Policy {
     /// A faithfulness score below this goes to people (docs/audits.md, F-22). 0 to 1.
     pub review_below: f64,
+    /// More contradicted claims than this block a `hallucination_eval` (H-17).
+    pub max_contradicted: usize,
+    /// More unsupported claims than this block a `hallucination_eval` (H-17).
+    pub max_unsupported: usize,
+    /// An `evidence_check` with a hallucination ratio above this goes to people (E-14). 0 to 1.
+    pub max_hallucination_ratio: f64,
+    /// What counts as grounded for a `gate` (G-13).
+    pub evidence_threshold: Threshold,
     /// Domains that are treated like `risk: high`.
     pub high_risk_domains: Vec<String>,
     /// Share of passed audits that people see without the verdict, 0 to 1.
@@ -117,6 +127,10 @@ impl Default for Policy {
     fn default() -> Self {
         Self {
             review_below: 0.8,
+            max_contradicted: 0,
+            max_unsupported: 2,
+            max_hallucination_ratio: 0.2,
+            evidence_threshold: Threshold::Standard,
             high_risk_domains: ["health", "healthcare", "medical", "legal", "finance"]
                 .map(str::to_owned)
                 .to_vec(),
@@ -126,16 +140,62 @@ impl Default for Policy {
     }
 }
 
+/// What an audit's routing depends on beside its report.
+#[derive(Debug, Clone, Copy)]
+pub struct Circumstances<'a> {
+    /// The project's policy.
+    pub policy: &'a Policy,
+    /// The trace.
+    pub trace: &'a Trace,
+    /// Whether the trace's risk or domain puts it into people's hands.
+    pub high_risk: bool,
+}
+
+impl<'a> Circumstances<'a> {
+    /// The circumstances of a trace under a policy.
+    pub fn new(policy: &'a Policy, trace: &'a Trace) -> Self {
+        let listed = |domain: &String| {
+            policy.high_risk_domains.iter().any(|listed| listed.eq_ignore_ascii_case(domain))
+        };
+        let high_risk = trace.risk == Risk::High || trace.domain.as_ref().is_some_and(listed);
+        Self { policy, trace, high_risk }
+    }
+}
+
 /// One reason why a person has to see an audit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
     /// `score_below_threshold`, `critical_finding`, `major_finding`, `human_disagreement`, `number_not_in_quote`,
-    /// `high_risk`, `unreadable`, `inconsistent`, `refused`, `blind_sample`.
+    /// `high_risk`, `no_claims_in_answer_with_statements`, `unreadable`, `inconsistent`, `refused`, `blind_sample`;
+    /// by kind `contradicted_claims`, `unsupported_claims`, `low_confidence`, `hallucination_ratio`, `ungrounded`,
+    /// `high_value`.
     pub code: String,
     /// The reason in words.
     pub message: String,
     /// Indexes of the claims that are meant.
     pub claims: Vec<usize>,
+    /// What the producer should do for this reason alone: `hold` or `block`.
+    pub decision: Decision,
+    /// Whether people should look at once.
+    pub urgent: bool,
+}
+
+impl Reason {
+    /// A reason to wait for a person.
+    pub fn hold(code: &str, message: impl Into<String>) -> Self {
+        Self {
+            code: code.to_owned(),
+            message: message.into(),
+            claims: Vec::new(),
+            decision: Decision::Hold,
+            urgent: false,
+        }
+    }
+
+    /// A reason not to deliver.
+    pub fn block(code: &str, message: impl Into<String>) -> Self {
+        Self { decision: Decision::Block, ..Self::hold(code, message) }
+    }
 }
 
 /// What routing decided.
@@ -169,15 +229,15 @@ impl Routed {
     }
 
     /// The end of an audit whose judge could not be used: the budget of `class` is gone.
-    pub fn unusable(class: Class, message: String) -> Self {
+    pub fn unusable(spec: &Spec, class: Class, message: String) -> Self {
         let (disposition, code) = match class {
             Class::Content => (Disposition::Inconsistent, "inconsistent"),
             Class::Refusal => (Disposition::Refused, "refused"),
             _ => (Disposition::Unreadable, "unreadable"),
         };
         Self {
-            decision: Some(Decision::Hold),
-            reasons: vec![Reason { code: code.to_owned(), message, claims: Vec::new() }],
+            decision: Some(spec.unusable),
+            reasons: vec![Reason { decision: spec.unusable, ..Reason::hold(code, message) }],
             ..Self::unjudged(disposition)
         }
     }
@@ -188,90 +248,62 @@ impl Routed {
     }
 }
 
-/// Routes a judged `faithfulness` report.
+/// Routes a judged report of any kind.
 pub fn route(
-    policy: &Policy,
-    trace: &Trace,
+    spec: &Spec,
+    circumstances: &Circumstances<'_>,
     audit: Uuid,
     report: &Report,
     comparison: Option<&Comparison>,
 ) -> Routed {
-    if report.claims.is_empty() {
-        return Routed { decision: Some(Decision::Deliver), ..Routed::unjudged(Disposition::NoClaims) };
-    }
-    let severity =
-        report.claims.iter().filter(|claim| claim.is_finding()).filter_map(|claim| claim.severity).max();
     let mut reasons = Vec::new();
-    reasons.extend(score_reason(policy, report));
-    reasons.extend(severity_reason(report, Severity::Critical, "critical_finding"));
-    reasons.extend(severity_reason(report, Severity::Major, "major_finding"));
+    reasons.extend((spec.reasons)(report, circumstances));
+    reasons.extend(severity_reason(report, Severity::Critical));
+    reasons.extend(severity_reason(report, Severity::Major));
     reasons.extend(comparison.and_then(disagreement_reason));
     reasons.extend(number_reason(report));
-    let high_risk = is_high_risk(policy, trace);
-    if high_risk && report.findings().next().is_some() {
-        reasons.push(Reason {
-            code: "high_risk".into(),
-            message: "at high risk every claim that is not grounded goes to people".into(),
-            claims: report.findings().map(|(at, _)| at).collect(),
-        });
-    }
-    let urgent = severity == Some(Severity::Critical);
-    let has_findings = report.findings().next().is_some();
-    let (disposition, decision) = match (reasons.is_empty(), has_findings) {
-        (false, _) => (Disposition::Escalated, if urgent { Decision::Block } else { Decision::Hold }),
-        (true, true) => (Disposition::Flagged, Decision::Deliver),
-        (true, false) => (Disposition::Passed, Decision::Deliver),
+    reasons.extend(circumstances.high_risk.then(|| high_risk_reason(report)).flatten());
+    let severity =
+        report.claims.iter().filter(|claim| claim.is_finding()).filter_map(|claim| claim.severity).max();
+    let urgent = reasons.iter().any(|reason| reason.urgent);
+    let decision = reasons.iter().map(|reason| reason.decision).max().unwrap_or(Decision::Deliver);
+    let disposition = match (reasons.is_empty(), report.claims.is_empty(), report.findings().next()) {
+        (false, ..) => Disposition::Escalated,
+        (true, true, _) => Disposition::NoClaims,
+        (true, false, Some(_)) => Disposition::Flagged,
+        (true, false, None) => Disposition::Passed,
     };
-    let rate = if high_risk { policy.sample_passed_high_risk } else { policy.sample_passed };
+    let policy = circumstances.policy;
+    let rate = if circumstances.high_risk { policy.sample_passed_high_risk } else { policy.sample_passed };
     let blind_sample = disposition == Disposition::Passed && is_sampled(audit, rate);
     if blind_sample {
         reasons.push(Reason {
-            code: "blind_sample".into(),
-            message: "a random passed audit, shown without the verdict to estimate what the judge misses"
-                .into(),
-            claims: Vec::new(),
+            decision: Decision::Deliver,
+            ..Reason::hold(
+                "blind_sample",
+                "a random passed audit, shown without the verdict to estimate what the judge misses",
+            )
         });
     }
     Routed { disposition, decision: Some(decision), severity, reasons, urgent, blind_sample }
 }
 
-/// Whether the trace's risk or domain puts it into people's hands.
-pub fn is_high_risk(policy: &Policy, trace: &Trace) -> bool {
-    let listed =
-        |domain: &String| policy.high_risk_domains.iter().any(|listed| listed.eq_ignore_ascii_case(domain));
-    trace.risk == Risk::High || trace.domain.as_ref().is_some_and(listed)
-}
-
-fn score_reason(policy: &Policy, report: &Report) -> Option<Reason> {
-    let score = report.score.filter(|score| *score < policy.review_below)?;
-    Some(Reason {
-        code: "score_below_threshold".into(),
-        message: format!("the score {score:.2} is below {:.2}", policy.review_below),
-        claims: report.findings().map(|(at, _)| at).collect(),
-    })
-}
-
-fn severity_reason(report: &Report, severity: Severity, code: &str) -> Option<Reason> {
+/// Critical findings block and are urgent, major ones hold, minor ones are recorded only (docs/audits.md, R-09).
+fn severity_reason(report: &Report, severity: Severity) -> Option<Reason> {
     let claims: Vec<usize> =
         report.findings().filter(|(_, claim)| claim.severity == Some(severity)).map(|(at, _)| at).collect();
-    (!claims.is_empty()).then(|| Reason {
-        code: code.to_owned(),
-        message: format!(
-            "{} {} finding{}",
-            claims.len(),
-            severity.as_str(),
-            if claims.len() == 1 { "" } else { "s" }
-        ),
-        claims,
-    })
+    let plural = if claims.len() == 1 { "" } else { "s" };
+    let message = format!("{} {} finding{plural}", claims.len(), severity.as_str());
+    let reason = match severity {
+        Severity::Critical => Reason { urgent: true, ..Reason::block("critical_finding", message) },
+        Severity::Major | Severity::Minor => Reason::hold("major_finding", message),
+    };
+    (!claims.is_empty()).then_some(Reason { claims, ..reason })
 }
 
 fn disagreement_reason(comparison: &Comparison) -> Option<Reason> {
-    (comparison.agreement == Some(false)).then(|| Reason {
-        code: "human_disagreement".into(),
-        message: comparison.discrepancy_notes.clone(),
-        claims: Vec::new(),
-    })
+    (comparison.agreement == Some(false))
+        .then(|| Reason::hold("human_disagreement", comparison.discrepancy_notes.clone()))
 }
 
 fn number_reason(report: &Report) -> Option<Reason> {
@@ -281,11 +313,20 @@ fn number_reason(report: &Report) -> Option<Reason> {
         .filter(|doubt| doubt.code == "number_not_in_quote")
         .filter_map(|doubt| doubt.claim)
         .collect();
-    (!claims.is_empty()).then(|| Reason {
-        code: "number_not_in_quote".into(),
-        message: "a claim called grounded has a number that its quotes do not have".into(),
-        claims,
-    })
+    let message = "a claim called grounded has a number that its quotes do not have";
+    (!claims.is_empty()).then(|| Reason { claims, ..Reason::hold("number_not_in_quote", message) })
+}
+
+/// At high risk people see every claim that is not grounded, and a judge that found nothing to check.
+fn high_risk_reason(report: &Report) -> Option<Reason> {
+    let claims: Vec<usize> = report.findings().map(|(at, _)| at).collect();
+    if !claims.is_empty() {
+        let message = "at high risk every claim that is not grounded goes to people";
+        return Some(Reason { claims, ..Reason::hold("high_risk", message) });
+    }
+    let code = "no_claims_in_answer_with_statements";
+    let is_silent = report.doubts.iter().any(|doubt| doubt.code == code);
+    is_silent.then(|| Reason::hold(code, "the answer makes statements, the judge lists no claim"))
 }
 
 /// A choice that depends only on the audit, so that a repeated delivery makes the same one.
@@ -298,15 +339,19 @@ fn is_sampled(audit: Uuid, rate: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinds::faithfulness;
     use crate::report::{Claim, Doubt, Verdict};
+    use serde_json::json;
 
     fn claim(verdict: Verdict, severity: Option<Severity>) -> Claim {
         Claim {
+            id: None,
             text: "x".into(),
             verdict,
             judge_verdict: None,
             severity,
             confidence: None,
+            fabrication: None,
             explanation: String::new(),
             evidence: Vec::new(),
             answer_span: None,
@@ -324,7 +369,7 @@ mod tests {
     }
 
     fn trace(fields: serde_json::Value) -> Trace {
-        let mut message = serde_json::json!({"schema": trace::SCHEMA, "trace_id": "t", "project": "p"});
+        let mut message = json!({"schema": trace::SCHEMA, "trace_id": "t", "project": "p"});
         message.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         trace::decode(message.to_string().as_bytes()).unwrap()
     }
@@ -332,7 +377,18 @@ mod tests {
     /// Routes a report of a plain trace, without the sample.
     fn routed(report: &Report) -> Routed {
         let policy = Policy { sample_passed: 0.0, ..Policy::default() };
-        route(&policy, &trace(serde_json::json!({})), Uuid::nil(), report, None)
+        routed_by(&policy, json!({}), report, None)
+    }
+
+    fn routed_by(
+        policy: &Policy,
+        fields: serde_json::Value,
+        report: &Report,
+        comparison: Option<&Comparison>,
+    ) -> Routed {
+        let trace = trace(fields);
+        let circumstances = Circumstances::new(policy, &trace);
+        route(&faithfulness::SPEC, &circumstances, Uuid::nil(), report, comparison)
     }
 
     fn codes(routed: &Routed) -> Vec<&str> {
@@ -384,16 +440,15 @@ mod tests {
     #[test]
     fn a_label_that_says_otherwise_goes_to_people() {
         let comparison = Comparison { agreement: Some(false), discrepancy_notes: "differs".into() };
-        let trace = trace(serde_json::json!({}));
-        let routed = route(&Policy::default(), &trace, Uuid::nil(), &report(&[], 5), Some(&comparison));
+        let routed = routed_by(&Policy::default(), json!({}), &report(&[], 5), Some(&comparison));
         assert_eq!(codes(&routed), ["human_disagreement"]);
     }
 
     #[test]
     fn at_high_risk_or_in_a_listed_domain_every_finding_goes_to_people() {
-        for fields in [serde_json::json!({"risk": "high"}), serde_json::json!({"domain": "Health"})] {
+        for fields in [json!({"risk": "high"}), json!({"domain": "Health"})] {
             let report = report(&[Severity::Minor], 9);
-            let routed = route(&Policy::default(), &trace(fields), Uuid::nil(), &report, None);
+            let routed = routed_by(&Policy::default(), fields, &report, None);
             assert_eq!(codes(&routed), ["high_risk"]);
         }
     }
@@ -407,7 +462,7 @@ mod tests {
     #[test]
     fn the_blind_sample_changes_nothing_but_makes_an_item() {
         let policy = Policy { sample_passed: 1.0, ..Policy::default() };
-        let routed = route(&policy, &trace(serde_json::json!({})), Uuid::nil(), &report(&[], 3), None);
+        let routed = routed_by(&policy, json!({}), &report(&[], 3), None);
         assert_eq!((routed.disposition, routed.decision), (Disposition::Passed, Some(Decision::Deliver)));
         assert!(routed.blind_sample && routed.needs_review());
     }
@@ -420,7 +475,7 @@ mod tests {
 
     #[test]
     fn an_unusable_reply_holds_the_answer_and_names_why() {
-        let routed = Routed::unusable(Class::Content, "why".into());
+        let routed = Routed::unusable(&faithfulness::SPEC, Class::Content, "why".into());
         assert_eq!((routed.disposition, routed.decision), (Disposition::Inconsistent, Some(Decision::Hold)));
         assert_eq!(codes(&routed), ["inconsistent"]);
     }

@@ -1,50 +1,51 @@
-//! What a rule decides without asking a judge.
+//! What a rule decides without asking a judge. Which rule holds for which kind is the kind's business.
 
 use trace::Trace;
 
 use crate::report::{Claim, Report, Verdict};
 use crate::text;
 
-/// Faithfulness without a call (docs/audits.md, F-14 and F-15): an empty answer scores 0 with a
-/// note; with empty evidence every statement of the answer is unsupported and the score is 0.
-pub fn faithfulness(trace: &Trace) -> Option<Report> {
+/// Whether the answer is empty.
+pub fn has_no_answer(trace: &Trace) -> bool {
+    trace.answer.as_deref().unwrap_or_default().trim().is_empty()
+}
+
+/// Whether the retrieval found nothing.
+pub fn has_no_evidence(trace: &Trace) -> bool {
+    trace.chunks().is_empty()
+}
+
+/// Every statement of the answer is unsupported, since the retrieval found nothing.
+pub fn all_unsupported(trace: &Trace, score: Option<f64>) -> Report {
     let answer = trace.answer.as_deref().unwrap_or_default();
-    if answer.trim().is_empty() {
-        return Some(ruled(
-            Vec::new(),
-            "No answer was provided, so there is nothing to support; the rule sets the score to 0.",
-        ));
-    }
-    if !trace.chunks().is_empty() {
-        return None;
-    }
     let claims = text::sentences(answer)
         .into_iter()
         .filter(text::Sentence::is_statement)
         .map(|sentence| Claim {
+            id: None,
             text: sentence.text.to_string(),
             verdict: Verdict::Unsupported,
             judge_verdict: None,
             severity: None,
             confidence: None,
+            fabrication: None,
             explanation: "The retrieval found nothing, so nothing supports this statement.".into(),
             evidence: Vec::new(),
             answer_span: Some(sentence.span),
             by_rule: true,
         })
         .collect();
-    Some(ruled(
-        claims,
-        "The retrieval found nothing; the rule calls every statement of the answer unsupported.",
-    ))
-}
-
-fn ruled(claims: Vec<Claim>, assessment: &str) -> Report {
     Report {
-        score: Some(0.0),
+        score,
         by_rule: true,
         claims,
-        overall_assessment: assessment.into(),
+        overall_assessment:
+            "The retrieval found nothing; the rule calls every statement of the answer unsupported.".into(),
         ..Report::default()
     }
+}
+
+/// An answer without claims. `score`: what the rule sets, if it sets one.
+pub fn no_claims(score: Option<f64>, note: &str) -> Report {
+    Report { score, by_rule: true, overall_assessment: note.into(), ..Report::default() }
 }

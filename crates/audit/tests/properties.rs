@@ -4,7 +4,7 @@
 
 use audit::text::{self, sentences};
 use audit::verify::{Corpus, Missing, Scope};
-use audit::{MatchGrade, Outcome, Span, assess, reply};
+use audit::{MatchGrade, Outcome, Span, Unit, assess, reply};
 use proptest::prelude::*;
 use serde_json::json;
 use trace::{Chunk, Kind, Retrieval, Trace};
@@ -223,7 +223,7 @@ proptest! {
     #[test]
     fn nothing_panics_on_any_reply(content in reply_like(), answer in text(), finish in prop::option::of("length|stop|content_filter")) {
         let trace = trace(&answer, &[&answer]);
-        let assessment = assess(Kind::Faithfulness, &trace, None, &content, finish.as_deref()).unwrap();
+        let assessment = assess(Kind::Faithfulness, &trace, &Unit::Whole, &content, finish.as_deref()).unwrap();
         prop_assert_eq!(assessment.outcome == Outcome::Accepted, assessment.problems.is_empty());
     }
 
@@ -238,7 +238,7 @@ proptest! {
                 "contradicting_evidence": content, "explanation": "", "severity": "minor", "source_id": other}],
             "omission_flags": [{"omitted_fact": content, "source_passage": other, "relevance": ""}], "overall_assessment": ""
         });
-        let _ = assess(Kind::Faithfulness, &trace, Some(Span { start: 3, end: 9 }), &reply.to_string(), None);
+        let _ = assess(Kind::Faithfulness, &trace, &Unit::Section(Span { start: 3, end: 9 }), &reply.to_string(), None);
     }
 
     #[test]
@@ -246,7 +246,7 @@ proptest! {
         let (reply, quote) = (String::from_utf8_lossy(&reply), String::from_utf8_lossy(&quote));
         let evidence = String::from_utf8_lossy(&evidence);
         let trace = trace(&quote, &[&evidence, &quote, &format!("{evidence}{quote}{evidence}")]);
-        let _ = assess(Kind::Faithfulness, &trace, None, &reply, None);
+        let _ = assess(Kind::Faithfulness, &trace, &Unit::Whole, &reply, None);
         let corpus = Corpus::new(&trace);
         for scope in [Scope::Anywhere, Scope::Only(&[0]), Scope::Only(&[])] {
             let _ = corpus.find(&quote, scope);
@@ -282,7 +282,7 @@ proptest! {
                 "omission_flags": [], "overall_assessment": ""
             });
             let trace = trace(&form(&answer, 1), &[&form(&evidence, 4)]);
-            let assessment = assess(Kind::Faithfulness, &trace, None, &reply.to_string(), None).unwrap();
+            let assessment = assess(Kind::Faithfulness, &trace, &Unit::Whole, &reply.to_string(), None).unwrap();
             let report = assessment.report.unwrap_or_default();
             let codes: Vec<_> = assessment.problems.into_iter().map(|problem| (problem.code, problem.path)).collect();
             let doubts: Vec<_> = report.doubts.into_iter().map(|doubt| doubt.code).collect();

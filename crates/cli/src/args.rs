@@ -51,9 +51,67 @@ pub(crate) enum Command {
     /// Check a trace, a judge's reply, the configuration or the services.
     #[command(subcommand)]
     Check(Check),
+    /// The prompts that judges are asked with.
+    #[command(subcommand)]
+    Prompt(Prompt),
     /// Print the JSON Schema of what producers send.
     #[command(subcommand)]
     Schema(Schema),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Prompt {
+    List(PromptList),
+    Show(PromptShow),
+    Diff(PromptDiff),
+    Check(PromptCheck),
+}
+
+/// List every prompt: kind, version, hash, size, and which one new audits get.
+#[derive(Debug, Args)]
+pub(crate) struct PromptList {
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+/// Print a prompt file, or with --trace what the judge would be sent for a trace.
+#[derive(Debug, Args)]
+pub(crate) struct PromptShow {
+    /// A version, such as faithfulness-2, or a kind for its current prompt.
+    #[arg(value_name = "VERSION|KIND")]
+    pub(crate) prompt: String,
+    /// File with a trace: print the messages of its first call.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+/// Show how two prompts differ, line by line.
+///
+/// Exits with 0 when they are the same, with 1 when they differ.
+#[derive(Debug, Args)]
+pub(crate) struct PromptDiff {
+    /// The older version, or a prompt file.
+    #[arg(value_name = "OLD")]
+    pub(crate) old: String,
+    /// The newer version, or a prompt file.
+    #[arg(value_name = "NEW")]
+    pub(crate) new: String,
+}
+
+/// Check prompt files before they are used.
+///
+/// Reads each file, and tries its examples with the worker's own code: every example reply must be accepted
+/// for its answer and evidence. Without files all prompts in force are checked. Exits with 0 only when all are
+/// sound.
+#[derive(Debug, Args)]
+pub(crate) struct PromptCheck {
+    /// Prompt files.
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: Json,
 }
 
 /// Audit traces from the queue until stopped.
@@ -325,6 +383,11 @@ pub(crate) struct CheckReply {
     /// File with the reply's text, byte for byte as the model gave it.
     #[arg(long, value_name = "FILE")]
     pub(crate) reply: PathBuf,
+    /// File with the list of claims that the judge was sent, for the kind reference: a JSON array or JSON Lines,
+    /// of texts or of objects with id and text. Without it every statement of the answer is a claim, numbered
+    /// from 1.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) claims: Option<PathBuf>,
     /// Why the model stopped, as the API said: stop, length, content_filter and so on.
     #[arg(long, value_name = "REASON")]
     pub(crate) finish_reason: Option<String>,

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Check, Cli, Command, Dead, Judge, Queue, Review, Schema, Trace};
+use args::{Check, Cli, Command, Dead, Judge, Prompt, Queue, Review, Schema, Trace};
 use config::{ConfigError, Settings};
 use failure::{Failure, Outcome};
 
@@ -32,6 +32,10 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> Outcome {
     match &cli.command {
         Command::Schema(Schema::Trace) => commands::schema::trace(),
+        Command::Prompt(Prompt::List(args)) => commands::prompt::list(args, &settings(cli)?),
+        Command::Prompt(Prompt::Show(args)) => commands::prompt::show(args, &settings(cli)?),
+        Command::Prompt(Prompt::Diff(args)) => commands::prompt::diff(args, &settings(cli)?),
+        Command::Prompt(Prompt::Check(args)) => commands::prompt::check(args, &settings(cli)?),
         Command::Check(Check::Config(args)) => commands::check_config::run(*args, load(cli)),
         Command::Check(Check::Trace(args)) => commands::check_trace::run(args, &settings(cli)?),
         Command::Check(Check::Reply(args)) => commands::check_reply::run(args, &settings(cli)?),
@@ -66,9 +70,11 @@ async fn ask(command: &Command, settings: &Settings) -> Outcome {
         Command::Queue(Queue::Dead(Dead::Replay(args))) => commands::dead::replay(args, settings).await,
         Command::Queue(Queue::Dead(Dead::Discard(args))) => commands::dead::discard(args, settings).await,
         Command::Check(Check::Services(args)) => commands::check_services::run(*args, settings).await,
-        Command::Worker(_) | Command::Judge(_) | Command::Schema(_) | Command::Check(_) => {
-            Err(Failure::failed("this command needs no services"))
-        }
+        Command::Worker(_)
+        | Command::Judge(_)
+        | Command::Schema(_)
+        | Command::Prompt(_)
+        | Command::Check(_) => Err(Failure::failed("this command needs no services")),
     }
 }
 

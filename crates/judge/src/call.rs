@@ -14,9 +14,12 @@ use crate::{
     error::{Class, JudgeError},
     headers,
     judge::JudgeSetupError,
-    profile::{Profile, Secret, TRACE_ID_HEADER},
-    question::{self, Question},
-    reply::{self, Envelope, Reply},
+    price,
+    profile::{Profile, TRACE_ID_HEADER},
+    provider,
+    question::Question,
+    reply::{Envelope, Reply},
+    secret::Secret,
 };
 
 /// An error's body is read no further than this: it is a message, not data.
@@ -79,6 +82,8 @@ pub(crate) async fn call(
     let latency = started.elapsed();
 
     let (shortest, longest) = retry_after_limits;
+    // One provider puts the time into the body of its error.
+    received.retry_after = received.retry_after.or_else(|| received.pause_in_error());
     received.retry_after = received.retry_after.map(|pause| pause.clamp(shortest, longest));
     let case = Case { profile, received, latency };
     // A status that is no success says more than how reading its body went.
@@ -108,6 +113,13 @@ struct Received {
     body: Vec<u8>,
 }
 
+impl Received {
+    fn pause_in_error(&self) -> Option<Duration> {
+        self.status.filter(|status| !status.is_success())?;
+        ProviderError::read(&self.body).retry_after
+    }
+}
+
 enum Trouble {
     Http(reqwest::Error),
     TooLarge,
@@ -120,12 +132,12 @@ async fn exchange(
     received: &mut Received,
 ) -> Result<(), Trouble> {
     // A `Value` made of texts and numbers always serialises, and in one way: these are the stored bytes.
-    let body = question::body(profile, question).to_string();
-    let mut request =
-        client.post(profile.endpoint().clone()).header(CONTENT_TYPE, "application/json").body(body);
-    if let Some(key) = &profile.settings().api_key {
-        request = request.bearer_auth(key.expose());
-    }
+    let body = provider::body(profile, question).to_string();
+    let mut request = client
+        .post(profile.endpoint().clone())
+        .header(CONTENT_TYPE, "application/json")
+        .headers(profile.headers().clone())
+        .body(body);
     if profile.is_practice() {
         request = request.header(TRACE_ID_HEADER, headers::percent_encode(&question.trace_id));
     }
@@ -160,9 +172,9 @@ struct Case<'a> {
 
 impl Case<'_> {
     fn read(self) -> Result<Reply, Failure> {
-        match reply::open(&self.received.body) {
+        match provider::open(self.profile.settings().provider, &self.received.body) {
             Envelope::Completion(reply) => {
-                let cost = reply::cost(self.profile.settings().price.as_ref(), reply.usage);
+                let cost = price::cost(self.profile.price(reply.model.as_deref()), reply.usage);
                 Ok(Reply { latency: self.latency, cost, ..*reply })
             }
             Envelope::Unreadable(problem) => {

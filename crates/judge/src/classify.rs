@@ -4,6 +4,8 @@
 //! at too. Wordings are kept narrow: a marker that is too wide would turn a wrong parameter into a refusal
 //! that nobody retries, or a rate limit into an alert.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::{error::Class, reply};
@@ -17,6 +19,8 @@ pub(crate) struct ProviderError {
     pub(crate) message: String,
     /// A status that the body names, for bodies that came with 200.
     status: Option<u16>,
+    /// How long the body asks to be left alone.
+    pub(crate) retry_after: Option<Duration>,
 }
 
 /// The verdict about a failure.
@@ -36,7 +40,7 @@ const TOO_LONG_CODES: [&str; 5] = [
     "context_window_exceeded",
 ];
 
-const TOO_LONG_WORDS: [&str; 20] = [
+const TOO_LONG_WORDS: [&str; 21] = [
     "context length",
     "context window",
     "context size",
@@ -57,6 +61,7 @@ const TOO_LONG_WORDS: [&str; 20] = [
     "range of input length",
     "request too large for",
     "too large for model",
+    "exceed context limit",
 ];
 
 const REFUSAL_CODES: [&str; 7] = [
@@ -88,7 +93,7 @@ const REFUSAL_WORDS: [&str; 14] = [
 
 // Codes and wordings of an account that cannot pay. The advice to check plan and billing is not among them:
 // one provider gives it with every ordinary rate limit.
-const BILLING_MARKS: [&str; 9] = [
+const BILLING_MARKS: [&str; 10] = [
     "insufficient_quota",
     "billing_hard_limit",
     "billing_not_active",
@@ -98,7 +103,11 @@ const BILLING_MARKS: [&str; 9] = [
     "billing hard limit",
     "account_deactivated",
     "access_terminated",
+    "your specified api usage limits",
 ];
+
+// One provider answers 400 to a wrong key and to an account that may not use it.
+const KEY_MARKS: [&str; 3] = ["api_key_invalid", "api key not valid", "failed_precondition"];
 
 impl ProviderError {
     /// Reads an error body. A body that is no known form of one gives an empty error.
@@ -113,6 +122,7 @@ impl ProviderError {
         if let Value::String(message) = error {
             return ProviderError { message: message.clone(), ..ProviderError::default() };
         }
+        let details = error.get("details").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let codes = [
             error.get("code"),
             error.get("type"),
@@ -120,6 +130,7 @@ impl ProviderError {
             error.pointer("/innererror/code"),
             error.pointer("/metadata/error_type"),
         ];
+        let reasons = details.iter().map(|detail| detail.get("reason"));
         let message = ["message", "detail", "msg"].iter().find_map(|key| match error.get(key)? {
             Value::Null => None,
             Value::String(text) => Some(text.clone()),
@@ -129,12 +140,14 @@ impl ProviderError {
         ProviderError {
             codes: codes
                 .into_iter()
+                .chain(reasons)
                 .flatten()
                 .filter_map(|code| code.as_str().map(str::to_lowercase))
                 .collect::<Vec<_>>()
                 .join(" "),
             message: message.unwrap_or_default(),
             status: status_in(error),
+            retry_after: details.iter().find_map(|detail| seconds(detail.get("retryDelay")?.as_str()?)),
         }
     }
 
@@ -161,12 +174,14 @@ pub(crate) fn by_status(status: u16, has_retry_after: bool, error: &ProviderErro
         429 if error.says(&["request too large"]) => certain(Class::ContextTooLong),
         429 if error.says(&BILLING_MARKS) => certain(Class::Permanent),
         429 | 529 => certain(Class::Throttle),
-        503 if has_retry_after => certain(Class::Throttle),
+        503 if has_retry_after || error.says(&["overloaded"]) => certain(Class::Throttle),
         400 | 422 | 500 if too_long => certain(Class::ContextTooLong),
         400 | 403 | 422 | 451 if refused => certain(Class::Refusal),
         // A time-out, a conflict and "too early" are the server's moods, whatever their number says.
         408 | 409 | 425 | 499 | 500..=599 => certain(Class::Transport),
-        400 | 422 => Verdict { class: Class::Permanent, certain: error.says(&BILLING_MARKS) },
+        400 | 422 => {
+            Verdict { class: Class::Permanent, certain: error.says(&BILLING_MARKS) || error.says(&KEY_MARKS) }
+        }
         401..=499 => certain(Class::Permanent),
         _ => certain(Class::Transport),
     }
@@ -210,6 +225,12 @@ fn status_in(error: &Value) -> Option<u16> {
             _ => None,
         })
         .filter(|status| (400..600).contains(status))
+}
+
+/// A duration as protocol buffers write it in JSON: `34.5s`.
+fn seconds(text: &str) -> Option<Duration> {
+    let seconds: f64 = text.strip_suffix('s')?.parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
 }
 
 #[cfg(test)]

@@ -15,7 +15,8 @@ use crate::{
     error::{Class, JudgeError},
     limiter::{Limiter, Slot},
     profile::Profile,
-    question::{self, Question},
+    provider,
+    question::Question,
     reply::Reply,
 };
 
@@ -53,6 +54,14 @@ pub enum JudgeSetupError {
     Limits {
         /// The key that is wrong.
         key: &'static str,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// The judges cannot stand in for one another.
+    #[error("judge `{judge}` {problem}")]
+    Order {
+        /// The judge that is out of place.
+        judge: String,
         /// What is wrong with it.
         problem: &'static str,
     },
@@ -122,7 +131,7 @@ impl Judge {
 
     /// The request body that [`Judge::ask`] sends for this question, exactly.
     pub fn body(&self, question: &Question) -> Value {
-        question::body(&self.shared.profile, question)
+        provider::body(&self.shared.profile, question)
     }
 
     /// The profile's name.

@@ -6,24 +6,38 @@
 //! What the judge says is not understood here; only the envelope is opened ([`Reply`]).
 //! What goes wrong gets a [`Class`], and the class alone decides what the caller does next.
 //!
+//! [`Judges`] are several in the order in which they are asked; which of them is next is the caller's business,
+//! step by step, so that the rule of one request for each attempt holds there as well.
+//!
 //! Clones of a [`Judge`] share its [`Limiter`] and its [`Breaker`].
 
 mod breaker;
 mod call;
 mod classify;
 pub mod delay;
+mod dialect;
 mod error;
 mod headers;
 mod judge;
+mod judges;
 mod limiter;
+mod models;
+mod price;
 mod profile;
+mod provider;
 mod question;
 mod reply;
+mod secret;
 
 pub use breaker::{Breaker, BreakerState, OpenReason};
+pub use dialect::{MaxTokensKey, Provider, StructuredOutput};
 pub use error::{Class, JudgeError};
 pub use judge::{Judge, JudgeSetupError, Limits};
+pub use judges::{Judges, Turn};
 pub use limiter::Limiter;
-pub use profile::{MaxTokensKey, Price, Profile, ProfileError, ProfileSettings, Secret, StructuredOutput};
+pub use models::ModelRule;
+pub use price::Price;
+pub use profile::{Profile, ProfileError, ProfileSettings};
 pub use question::Question;
 pub use reply::{Cost, Reply, Usage};
+pub use secret::Secret;

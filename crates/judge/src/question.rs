@@ -1,8 +1,6 @@
-//! What is asked, and the request body that carries it.
+//! What is asked.
 
-use serde_json::{Map, Value, json};
-
-use crate::profile::{Profile, StructuredOutput};
+use serde_json::Value;
 
 /// One question to a judge.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,54 +13,19 @@ pub struct Question {
     pub schema: Value,
     /// The schema's name; the practice judge takes the audit kind from it.
     pub schema_name: String,
+    /// How many characters of the answer the question covers, as Unicode scalar values. The limit of the reply
+    /// follows from it.
+    pub output_chars: usize,
     /// The trace that the question is about. Only the practice judge is told.
     pub trace_id: String,
 }
 
-/// The request body, exactly as it is sent.
-pub(crate) fn body(profile: &Profile, question: &Question) -> Value {
-    let settings = profile.settings();
-    let mut messages = Vec::with_capacity(2);
-    if !question.system.is_empty() {
-        messages.push(json!({ "role": "system", "content": question.system }));
-    }
-    messages.push(json!({ "role": "user", "content": question.user }));
-
-    let mut body = Map::new();
-    body.insert("model".into(), json!(settings.model));
-    body.insert("messages".into(), Value::Array(messages));
-    if let Some(temperature) = settings.temperature {
-        body.insert("temperature".into(), json!(temperature));
-    }
-    if let Some(max_tokens) = settings.max_tokens {
-        body.insert(settings.max_tokens_key.as_str().into(), json!(max_tokens));
-    }
-    if let Some(format) = response_format(settings.structured_output, question) {
-        body.insert("response_format".into(), format);
-    }
-    // Last, so that a model's own parameters win; the keys that are ours were refused with the profile.
-    body.extend(settings.extra_params.clone());
-    Value::Object(body)
-}
-
-fn response_format(structured_output: StructuredOutput, question: &Question) -> Option<Value> {
-    match structured_output {
-        StructuredOutput::JsonSchema => Some(json!({
-            "type": "json_schema",
-            "json_schema": { "name": question.schema_name, "strict": true, "schema": question.schema },
-        })),
-        StructuredOutput::JsonObject => Some(json!({ "type": "json_object" })),
-        StructuredOutput::JsonObjectWithSchema => {
-            Some(json!({ "type": "json_object", "schema": question.schema }))
-        }
-        StructuredOutput::None => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
-    use crate::profile::{MaxTokensKey, ProfileSettings};
+    use crate::{MaxTokensKey, Profile, ProfileSettings, StructuredOutput, provider};
 
     fn body_with(change: impl FnOnce(&mut ProfileSettings)) -> Value {
         let mut settings = ProfileSettings::new("j", "http://h/v1", "m");
@@ -72,9 +35,10 @@ mod tests {
             user: "Ist Köln 日本?".into(),
             schema: json!({ "type": "object" }),
             schema_name: "faithfulness".into(),
+            output_chars: 300,
             trace_id: "t-1".into(),
         };
-        body(&Profile::new(settings).unwrap(), &question)
+        provider::body(&Profile::new(settings).unwrap(), &question)
     }
 
     #[test]

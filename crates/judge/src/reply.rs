@@ -1,10 +1,9 @@
-//! Opening the envelope of a chat completion. What stands inside is for others to read.
+//! What a reply is once its envelope is open, whichever provider it came from. What stands inside is for others
+//! to read.
 
 use std::{borrow::Cow, time::Duration};
 
 use serde_json::Value;
-
-use crate::profile::Price;
 
 /// A reply that came back whole. Nothing is said here about what the judge wrote in it.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,7 +16,8 @@ pub struct Reply {
     pub reasoning_only: bool,
     /// The text by which the model refused, where the provider marks a refusal as such.
     pub refusal: Option<String>,
-    /// Why the model stopped, in the provider's words: `stop`, `length`, `content_filter` and others.
+    /// Why the model stopped: `stop`, `length` or `content_filter`, whatever the provider calls these, and
+    /// other reasons in the provider's words.
     pub finish_reason: Option<String>,
     /// The model that answered, which may be more exact than the one that was asked for.
     pub model: Option<String>,
@@ -49,9 +49,35 @@ pub struct Cost {
     pub currency: String,
 }
 
+impl Reply {
+    /// A reply of which nothing is known but its bytes.
+    pub(crate) fn of(body: &[u8]) -> Reply {
+        Reply {
+            body: body.to_vec(),
+            content: String::new(),
+            reasoning_only: false,
+            refusal: None,
+            finish_reason: None,
+            model: None,
+            usage: None,
+            latency: Duration::ZERO,
+            cost: None,
+        }
+    }
+}
+
+impl Usage {
+    /// All or nothing: half a count would make a wrong price.
+    ///
+    /// A prompt was sent, so zero tokens of it is a server that does not count, not a free call.
+    pub(crate) fn of(prompt: Option<u64>, completion: Option<u64>, cached: Option<u64>) -> Option<Usage> {
+        Some(Usage { prompt: prompt.filter(|&tokens| 0 < tokens)?, completion: completion?, cached })
+    }
+}
+
 /// What an HTTP body of a successful status turned out to be.
 pub(crate) enum Envelope {
-    /// A chat completion, without the times and the cost that the caller knows.
+    /// A reply, without the times and the cost that the caller knows.
     Completion(Box<Reply>),
     /// An error object that came with a successful status, or inside the first choice.
     Error(Value),
@@ -59,57 +85,10 @@ pub(crate) enum Envelope {
     Unreadable(String),
 }
 
-/// Opens the body of a successful HTTP response.
-pub(crate) fn open(body: &[u8]) -> Envelope {
-    let value = match parse(body) {
-        Ok(value) => value,
-        Err(problem) => return Envelope::Unreadable(problem),
-    };
-    let Some(choice) = value.get("choices").and_then(|choices| choices.get(0)) else {
-        return match error_object(&value) {
-            Some(_) => Envelope::Error(value),
-            None => Envelope::Unreadable("the reply is JSON without choices".to_owned()),
-        };
-    };
-    if error_object(choice).is_some() {
-        return Envelope::Error(choice.clone());
+impl Envelope {
+    pub(crate) fn completion(reply: Reply) -> Envelope {
+        Envelope::Completion(Box::new(reply))
     }
-    let finish_reason = text(choice, "finish_reason");
-    let message = choice.get("message").filter(|message| message.is_object());
-    if message.is_none() && finish_reason.is_none() {
-        return Envelope::Unreadable("the first choice of the reply has no message".to_owned());
-    }
-    let message = message.unwrap_or(&Value::Null);
-    let Some(said) = said(message) else {
-        return Envelope::Unreadable("the content of the reply is neither text nor parts".to_owned());
-    };
-    Envelope::Completion(Box::new(Reply {
-        body: body.to_vec(),
-        reasoning_only: said.content.trim().is_empty() && said.reasoned,
-        content: said.content,
-        refusal: said.refusal,
-        finish_reason,
-        model: text(&value, "model"),
-        usage: usage(&value),
-        latency: Duration::ZERO,
-        cost: None,
-    }))
-}
-
-/// The cost of a call, or None where price or usage is unknown.
-///
-/// Prices become whole micro-units once and all sums are done in integers, so that adding up costs is exact;
-/// one rounding, half up, happens at the end.
-pub(crate) fn cost(price: Option<&Price>, usage: Option<Usage>) -> Option<Cost> {
-    let (price, usage) = (price?, usage?);
-    let input = micros(price.input_per_million);
-    let cached_price = price.cached_input_per_million.map_or(input, micros);
-    let cached = usage.cached.unwrap_or(0).min(usage.prompt);
-    let total = i128::from(usage.prompt - cached) * input
-        + i128::from(cached) * cached_price
-        + i128::from(usage.completion) * micros(price.output_per_million);
-    let micros = i64::try_from((total + 500_000) / 1_000_000).ok()?;
-    Some(Cost { micros, currency: price.currency.clone() })
 }
 
 /// The error object of a body, in any of the places where providers put it.
@@ -129,6 +108,11 @@ pub(crate) fn error_object(value: &Value) -> Option<&Value> {
 /// Reads JSON as leniently as an envelope deserves: what is broken inside a text must not make the whole
 /// body unreadable, since asking again would bring the same bytes.
 pub(crate) fn parse(body: &[u8]) -> Result<Value, String> {
+    readable(body).map(|(value, _)| value)
+}
+
+/// The same, with the text that was read in the end.
+pub(crate) fn readable(body: &[u8]) -> Result<(Value, String), String> {
     let text = String::from_utf8_lossy(body);
     let text = text.trim_start_matches('\u{feff}').trim();
     if text.is_empty() {
@@ -137,75 +121,15 @@ pub(crate) fn parse(body: &[u8]) -> Result<Value, String> {
     if text.starts_with('<') {
         return Err("the reply is a page of HTML or XML, not JSON".to_owned());
     }
-    serde_json::from_str(text)
-        .or_else(|first| serde_json::from_str(&mend_surrogates(text)).map_err(|_| first))
-        .map_err(|error| format!("the reply is not JSON: {error}"))
-}
-
-/// What the message says.
-struct Said {
-    content: String,
-    refusal: Option<String>,
-    reasoned: bool,
-}
-
-fn said(message: &Value) -> Option<Said> {
-    let mut said = Said {
-        content: String::new(),
-        refusal: text(message, "refusal").filter(|refusal| !refusal.trim().is_empty()),
-        reasoned: ["reasoning_content", "reasoning", "reasoning_details"].iter().any(|key| {
-            message.get(key).is_some_and(|value| match value {
-                Value::String(text) => !text.trim().is_empty(),
-                Value::Array(parts) => !parts.is_empty(),
-                Value::Object(fields) => !fields.is_empty(),
-                _ => false,
-            })
-        }),
+    let first = match serde_json::from_str(text) {
+        Ok(value) => return Ok((value, text.to_owned())),
+        Err(error) => error,
     };
-    match message.get("content") {
-        None | Some(Value::Null) => {}
-        Some(Value::String(text)) => said.content.clone_from(text),
-        Some(Value::Array(parts)) => parts.iter().for_each(|part| said.add_part(part)),
-        Some(_) => return None,
+    let mended = mend_surrogates(text);
+    match serde_json::from_str(&mended) {
+        Ok(value) => Ok((value, mended.into_owned())),
+        Err(_) => Err(format!("the reply is not JSON: {first}")),
     }
-    Some(said)
-}
-
-impl Said {
-    fn add_part(&mut self, part: &Value) {
-        if let Value::String(text) = part {
-            self.content.push_str(text);
-            return;
-        }
-        match part.get("type").and_then(Value::as_str) {
-            Some("refusal") => self.refusal = text(part, "refusal").or(self.refusal.take()),
-            Some("thinking" | "reasoning" | "redacted_thinking") => self.reasoned = true,
-            _ => self.content.push_str(part.get("text").and_then(Value::as_str).unwrap_or_default()),
-        }
-    }
-}
-
-fn text(value: &Value, key: &str) -> Option<String> {
-    value.get(key).and_then(Value::as_str).map(str::to_owned)
-}
-
-fn usage(value: &Value) -> Option<Usage> {
-    let usage = value.get("usage")?;
-    let count = |key: &str| usage.get(key).and_then(Value::as_u64);
-    // A prompt was sent, so zero tokens of it is a server that does not count, not a free call.
-    let prompt = count("prompt_tokens").filter(|&tokens| 0 < tokens)?;
-    let cached = usage.pointer("/prompt_tokens_details/cached_tokens").and_then(Value::as_u64);
-    Some(Usage {
-        prompt,
-        completion: count("completion_tokens")?,
-        cached: cached.or_else(|| count("prompt_cache_hit_tokens")),
-    })
-}
-
-/// Whole micro-units. The profile has checked that the amount is between 0 and a million.
-#[expect(clippy::cast_possible_truncation, reason = "at most 10^12 after the profile's check")]
-fn micros(amount: f64) -> i128 {
-    (amount * 1_000_000.0).round() as i128
 }
 
 /// Replaces `\uD800`-like escapes that have lost their other half, which some servers emit when a token ends
@@ -242,7 +166,3 @@ fn surrogate(text: &str) -> Option<u32> {
     let value = u32::from_str_radix(digits, 16).ok()?;
     (0xD800..0xE000).contains(&value).then_some(value)
 }
-
-#[cfg(test)]
-#[path = "reply_tests.rs"]
-mod tests;

@@ -26,6 +26,9 @@ struct Message {
 struct ResponseFormat {
     #[serde(default)]
     json_schema: Option<JsonSchema>,
+    /// What some servers take beside `json_object`: a schema without a name.
+    #[serde(default)]
+    schema: Value,
 }
 
 #[derive(Debug, Deserialize)]
@@ -44,21 +47,39 @@ pub(crate) struct Said {
 }
 
 impl ChatRequest {
-    /// The text of the last user message; parts are joined.
+    /// The text of the last user message.
     pub(crate) fn user(&self) -> Option<String> {
-        let message = self.messages.iter().rev().find(|message| message.role == "user")?;
-        match &message.content {
+        self.messages.iter().rev().find(|message| message.role == "user")?.text()
+    }
+
+    /// The name of the asked schema. None where the dialect carries none.
+    pub(crate) fn schema_name(&self) -> Option<&str> {
+        self.response_format.as_ref()?.json_schema.as_ref().map(|schema| schema.name.as_str())
+    }
+
+    /// Says whether the reply is asked to have a key: by a schema without a name, or else by the example in the
+    /// system message.
+    pub(crate) fn asked_keys(&self) -> impl Fn(&str) -> bool {
+        let properties = self.response_format.as_ref().and_then(|format| format.schema.get("properties"));
+        let instructions = self.messages.iter().filter(|message| message.role == "system");
+        let instructions: String = instructions.filter_map(Message::text).collect();
+        move |key| match properties {
+            Some(properties) => properties.get(key).is_some(),
+            None => instructions.contains(&format!("\"{key}\"")),
+        }
+    }
+}
+
+impl Message {
+    /// The message's text; parts are joined.
+    fn text(&self) -> Option<String> {
+        match &self.content {
             Value::String(text) => Some(text.clone()),
             Value::Array(parts) => {
                 Some(parts.iter().filter_map(|part| part.get("text").and_then(Value::as_str)).collect())
             }
             _ => None,
         }
-    }
-
-    /// The audit kind, which is the name of the asked schema. None where the dialect carries no name.
-    pub(crate) fn kind(&self) -> Option<&str> {
-        self.response_format.as_ref()?.json_schema.as_ref().map(|schema| schema.name.as_str())
     }
 }
 

@@ -9,7 +9,8 @@ use crate::dice::Dice;
 
 macro_rules! faults {
     ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal,)+) => {
-        /// One way to misbehave. Its name is what configuration and canned replies use.
+        /// One way to misbehave. Its name is what configuration and canned replies use. Where a kind has nothing
+        /// that a fault could spoil, the reply stays honest: a gate has no figures, an extraction no verdicts.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum Fault {
             $($(#[doc = $doc])+ #[serde(rename = $name)] $variant,)+
@@ -30,9 +31,9 @@ macro_rules! faults {
 faults! {
     /// Prose instead of JSON.
     NotJson = "not_json",
-    /// Two different reports, one after the other.
+    /// Two different replies, one after the other.
     SeveralCandidates = "several_candidates",
-    /// A report that stops in the middle, with finish reason `length`.
+    /// A reply that stops in the middle, with finish reason `length`.
     Truncated = "truncated",
     /// The same with finish reason `stop`.
     TruncatedStop = "truncated_stop",
@@ -40,23 +41,23 @@ faults! {
     Empty = "empty",
     /// No content, but reasoning beside it.
     ReasoningOnly = "reasoning_only",
-    /// A key that stands twice in the report.
+    /// A key that stands twice in the reply.
     DuplicateKey = "duplicate_key",
     /// A required key that is not there.
     MissingKey = "missing_key",
     /// A text where a list belongs.
     WrongType = "wrong_type",
-    /// A classification that is no word of the schema.
+    /// A verdict that is no word of the schema.
     BadEnum = "bad_enum",
-    /// A score above one.
+    /// A figure outside of its range.
     OutOfRange = "out_of_range",
-    /// A score that is `NaN`, which is not JSON.
+    /// A figure that is `NaN`, which is not JSON.
     Nan = "nan",
-    /// A sentence with a number that no claim holds.
+    /// A sentence with a number that no claim holds, or a claim of the sent list that gets no verdict.
     MissingClaim = "missing_claim",
     /// A claim that comes twice.
     DuplicateClaim = "duplicate_claim",
-    /// A claim that the answer does not make.
+    /// A claim that the answer does not make, or that was not sent.
     InventedClaim = "invented_claim",
     /// A quote that stands nowhere in the evidence.
     FabricatedQuote = "fabricated_quote",
@@ -66,7 +67,7 @@ faults! {
     MissingQuote = "missing_quote",
     /// A source id that the trace lacks.
     UnknownSource = "unknown_source",
-    /// Totals and a score that do not follow from the claims.
+    /// Totals, a score or an overall verdict that do not follow from the claims.
     CountMismatch = "count_mismatch",
     /// A polite no as the content.
     Refusal = "refusal",
@@ -74,9 +75,9 @@ faults! {
     RefusalField = "refusal_field",
     /// No content and finish reason `content_filter`.
     ContentFilter = "content_filter",
-    /// The report in a Markdown fence: odd, and no failure.
+    /// The reply in a Markdown fence: odd, and no failure.
     Fenced = "fenced",
-    /// The report behind a block of thoughts that holds another report: odd, and no failure.
+    /// The reply behind a block of thoughts that holds another one: odd, and no failure.
     Think = "think",
     /// No reply until the client leaves.
     Hang = "hang",
@@ -98,9 +99,9 @@ faults! {
     Html200 = "html200",
     /// A content of 10 MiB.
     Huge = "huge",
-    /// A body with bytes that are not UTF-8 inside the report's text.
+    /// A body with bytes that are not UTF-8 inside the reply's text.
     BrokenUtf8 = "broken_utf8",
-    /// A report with an escaped NUL in its text: valid JSON that Postgres does not take.
+    /// A reply with an escaped NUL in its text: valid JSON that Postgres does not take.
     Nul = "nul",
 }
 

@@ -4,6 +4,10 @@
 //! asked schema, so that everything around a judge can be run, tested and measured at no cost.
 //! What it says is a baseline to hold real judges against and no proof of anything.
 //!
+//! It knows all five audit kinds and the call that only lists claims. Which of them is asked for it takes from the
+//! name of the schema in `response_format`; where the dialect has no name, from the keys that the request wants.
+//! The answer is analysed once, in the same way for all (`honest`), and then put into a kind's words (`shape`).
+//!
 //! A [`Server`] answers honestly unless its [`Settings`] tell it to misbehave: by [`Faults`] (which, how
 //! often, by a seed) or by [`Canned`] replies (what exactly, trace by trace).
 //!
@@ -26,6 +30,7 @@ mod misbehave;
 mod plan;
 mod server;
 mod settings;
+mod shape;
 
 pub use canned::{Canned, CannedError, CannedReply};
 pub use counts::Calls;

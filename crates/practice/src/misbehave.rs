@@ -1,14 +1,19 @@
-//! Spoiling a reply in exactly one named way.
+//! Spoiling a reply in exactly one named way, whatever its kind.
 
-use std::{borrow::Cow, collections::HashSet};
+use std::borrow::Cow;
 
+use audit::{
+    Severity,
+    text::{Form, Pool, numbers},
+};
 use serde_json::Value;
 
 use crate::{
     dice::Dice,
     envelope::Said,
     faults::Fault,
-    honest::{ClaimAnalysis, Report},
+    honest::{Blocks, Claim, Verdict},
+    shape::Reply,
 };
 
 /// 10 MiB, ten times what a judge is allowed to say.
@@ -20,21 +25,20 @@ pub(crate) const BROKEN_MARK: char = '\u{F8FF}';
 /// What a reply is made from.
 #[derive(Debug, Clone)]
 pub(crate) struct Base<'a> {
-    /// The report, where the content is one.
-    pub(crate) report: Option<Report>,
+    /// The content taken apart, where it is a reply of the kind that was asked for.
+    pub(crate) reply: Option<Reply>,
     /// The content as text.
     pub(crate) text: Cow<'a, str>,
-    /// The source ids of the evidence, with their texts, as far as the question was read.
-    pub(crate) sources: Vec<(String, String)>,
+    /// The question, as far as it was read.
+    pub(crate) question: Option<Blocks>,
 }
 
-/// Spoils what the judge says. None when the fault cannot be done to this reply: a report without grounded
+/// Spoils what the judge says. None when the fault cannot be done to this reply: a reply without grounded
 /// claims has no quote to forge. Faults of the transport are none of this function's business.
 pub(crate) fn spoil(fault: Fault, base: &Base<'_>, dice: &mut Dice) -> Option<Said> {
     let text = base.text.as_ref();
     let said = match fault {
         Fault::NotJson => Said::content("Looking at the answer, most of it seems fine to me, more or less."),
-        Fault::SeveralCandidates => Said::content(two_candidates(base)?),
         Fault::Truncated => Said { finish_reason: "length".into(), ..Said::content(beginning(text)) },
         Fault::TruncatedStop => Said::content(beginning(text)),
         Fault::Empty => Said::content(""),
@@ -43,135 +47,160 @@ pub(crate) fn spoil(fault: Fault, base: &Base<'_>, dice: &mut Dice) -> Option<Sa
             ..Said::nothing("length")
         },
         Fault::DuplicateKey => Said::content(duplicate_key(text)?),
-        Fault::Nan => Said::content(not_a_number(base.report.as_ref()?)),
-        Fault::MissingKey | Fault::WrongType => Said::content(broken_shape(fault, base.report.as_ref()?)?),
         Fault::Refusal => Said::content("I'm sorry, but I can't help with that request."),
         Fault::RefusalField => {
             Said { refusal: Some("I'm sorry, but I can't help with that.".into()), ..Said::nothing("stop") }
         }
         Fault::ContentFilter => Said::nothing("content_filter"),
         Fault::Fenced => Said::content(format!("```json\n{text}\n```")),
-        Fault::Think => Said::content(format!(
-            "<think>At first sight {{\"claim_analysis\": [], \"overall_assessment\": \"all grounded\"}} would do, \
-             but no.</think>\n{text}"
-        )),
+        Fault::Think => Said::content(format!("{}\n{text}", thoughts(base))),
         Fault::Huge => Said::content("x".repeat(HUGE_BYTES)),
-        Fault::BrokenUtf8 => Said::content(with_remark(base, &format!("{BROKEN_MARK}"))),
-        Fault::Nul => Said::content(with_remark(base, "\0")),
-        Fault::BadEnum
-        | Fault::OutOfRange
-        | Fault::MissingClaim
-        | Fault::DuplicateClaim
-        | Fault::InventedClaim
-        | Fault::FabricatedQuote
-        | Fault::WrongSource
-        | Fault::MissingQuote
-        | Fault::UnknownSource
-        | Fault::CountMismatch => {
-            let mut report = base.report.clone()?;
-            spoil_report(fault, &mut report, base, dice).then(|| Said::content(report.to_json()))?
-        }
-        Fault::Hang
-        | Fault::SlowDrip
-        | Fault::Status429
-        | Fault::Status429RetryAfter
-        | Fault::Status500
-        | Fault::Status529
-        | Fault::Status401
-        | Fault::CutBody
-        | Fault::Html200 => return None,
+        Fault::BrokenUtf8 => Said::content(with_remark(base, &format!("{BROKEN_MARK}"))?),
+        Fault::Nul => Said::content(with_remark(base, "\0")?),
+        _ => Said::content(spoil_reply(fault, base, dice)?),
     };
     Some(said)
 }
 
-/// Spoils one thing in a report and says whether there was such a thing.
-fn spoil_report(fault: Fault, report: &mut Report, base: &Base<'_>, dice: &mut Dice) -> bool {
-    match fault {
-        Fault::OutOfRange => report.faithfulness_score = 98.6,
-        Fault::CountMismatch => {
-            report.total_claims += 3;
-            report.grounded_claims += 1;
-            report.faithfulness_score = if report.faithfulness_score < 0.5 { 1.0 } else { 0.0 };
-        }
-        Fault::MissingClaim => {
-            // A number that another claim holds too would not be missed.
-            let is_alone = |claim: &ClaimAnalysis| {
-                let others = report.claim_analysis.iter().filter(|other| *other != claim);
-                let held: HashSet<String> = others.flat_map(ClaimAnalysis::numbers).collect();
-                claim.numbers().iter().any(|number| !held.contains(number))
-            };
-            let Some(&left_out) = dice.pick(&indices(report, is_alone)) else { return false };
-            report.claim_analysis.remove(left_out);
-            report.count();
-        }
-        Fault::DuplicateClaim => {
-            let Some(claim) = dice.pick(&report.claim_analysis).cloned() else { return false };
-            report.claim_analysis.push(claim);
-            report.count();
-        }
+/// Spoils one thing in a reply; none when there is no such thing, or when the fault is not about what a reply says.
+fn spoil_reply(fault: Fault, base: &Base<'_>, dice: &mut Dice) -> Option<String> {
+    let reply = base.reply.clone()?;
+    let spoiled = match fault {
+        Fault::SeveralCandidates => return Some(two_candidates(reply, &base.text)),
+        Fault::Nan => return not_a_number(reply),
+        Fault::MissingKey | Fault::WrongType | Fault::OutOfRange => broken_shape(fault, reply)?,
+        Fault::CountMismatch => wrong_figures(reply)?,
+        Fault::MissingClaim => without_claim(reply, dice)?,
+        Fault::DuplicateClaim => with_copied_claim(reply, base, dice)?,
         Fault::InventedClaim => {
-            report.claim_analysis.push(invented_claim());
-            report.count();
+            let invented = reply.word(&invented_claim());
+            with_claim(reply, invented)
         }
-        _ => {
-            let wanted = |claim: &ClaimAnalysis| fault == Fault::BadEnum || claim.is_grounded();
-            let Some(&chosen) = dice.pick(&indices(report, wanted)) else { return false };
-            return spoil_claim(fault, &mut report.claim_analysis[chosen], base, dice);
-        }
-    }
-    true
+        Fault::BadEnum
+        | Fault::FabricatedQuote
+        | Fault::WrongSource
+        | Fault::MissingQuote
+        | Fault::UnknownSource => with_spoiled_claim(fault, reply, base, dice)?,
+        _ => return None,
+    };
+    Some(spoiled.to_string())
 }
 
-fn spoil_claim(fault: Fault, claim: &mut ClaimAnalysis, base: &Base<'_>, dice: &mut Dice) -> bool {
-    match fault {
-        Fault::BadEnum => claim.classification.push('.'),
-        Fault::MissingQuote => claim.supporting_evidence = None,
-        Fault::UnknownSource => claim.source_id = Some("no-such-source-7731".into()),
-        Fault::FabricatedQuote => {
-            let quote = claim.supporting_evidence.get_or_insert_default();
-            quote.push_str(" This was confirmed on page 90210 of the appendix.");
-        }
-        Fault::WrongSource => {
-            let Some(quote) = &claim.supporting_evidence else { return false };
-            // The other source must not hold the quote too, or nothing would be wrong.
-            let holds_quote =
-                |id: &str| base.sources.iter().any(|(other, text)| other == id && text.contains(quote));
-            let others: Vec<&String> =
-                base.sources.iter().map(|(id, _)| id).filter(|id| !holds_quote(id)).collect();
-            let Some(&other) = dice.pick(&others) else { return false };
-            claim.source_id = Some(other.clone());
-        }
-        _ => return false,
-    }
-    true
+fn with_claim(mut reply: Reply, claim: Value) -> Value {
+    reply.change_claims(|claims| claims.push(claim));
+    reply.into_value()
 }
 
-fn indices(report: &Report, wanted: impl Fn(&ClaimAnalysis) -> bool) -> Vec<usize> {
-    let claims = report.claim_analysis.iter().enumerate();
-    claims.filter(|(_, claim)| wanted(claim)).map(|(index, _)| index).collect()
+/// Lists a claim twice; not one that the answer makes twice, which might well be listed so.
+fn with_copied_claim(reply: Reply, base: &Base<'_>, dice: &mut Dice) -> Option<Value> {
+    let answer = base.question.as_ref().map_or("", |question| &question.answer);
+    let is_made_once = |claim: &&Value| answer.matches(text_of(claim)).count() < 2;
+    let is_sent = reply.shape.is_sent_claims();
+    let claims: Vec<&Value> = reply.claims().iter().filter(|claim| is_sent || is_made_once(claim)).collect();
+    let copy = (*dice.pick(&claims)?).clone();
+    Some(with_claim(reply, copy))
 }
 
-fn invented_claim() -> ClaimAnalysis {
-    ClaimAnalysis {
-        claim_text: "The harbour commission rejected 48151 petitions in 2093.".into(),
-        classification: "hallucinated".into(),
-        supporting_evidence: None,
-        contradicting_evidence: None,
+/// Leaves out a claim that will be missed: any of those that were sent, else one that alone has some number.
+fn without_claim(mut reply: Reply, dice: &mut Dice) -> Option<Value> {
+    let texts: Vec<&str> = reply.claims().iter().map(text_of).collect();
+    let is_missed = |at: &usize| {
+        let mut others = texts.clone();
+        let text = others.remove(*at);
+        let held = Pool::of(others);
+        let is_alone =
+            |number: audit::text::Number| number.form == Form::Digits && !held.holds_loosely(&number);
+        reply.shape.is_sent_claims() || numbers(text).into_iter().any(is_alone)
+    };
+    let missed: Vec<usize> = (0..texts.len()).filter(is_missed).collect();
+    let left_out = *dice.pick(&missed)?;
+    reply.change_claims(|claims| drop(claims.remove(left_out)));
+    Some(reply.into_value())
+}
+
+fn text_of(claim: &Value) -> &str {
+    claim.get("claim_text").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn invented_claim() -> Claim<'static> {
+    Claim {
+        // No list that is sent is that long.
+        id: "48151".into(),
+        text: "The harbour commission rejected 48151 petitions in 2093.".into(),
+        verdict: Verdict::Unsupported,
+        passage: None,
+        severity: Some(Severity::Major),
         explanation: "The evidence does not speak of this.".into(),
-        severity: Some("major".into()),
-        source_id: None,
+        overlap: 0.0,
+        is_foreign: true,
     }
 }
 
-/// The report and a different one before it, both complete.
-fn two_candidates(base: &Base<'_>) -> Option<String> {
-    let mut other = base.report.clone()?;
-    for claim in &mut other.claim_analysis {
-        claim.classification = if claim.is_grounded() { "hallucinated".into() } else { "grounded".into() };
+/// Spoils one claim: a grounded one, where the fault is about what it rests on.
+fn with_spoiled_claim(fault: Fault, reply: Reply, base: &Base<'_>, dice: &mut Dice) -> Option<Value> {
+    let shape = reply.shape;
+    let (verdict, grounded) = shape.verdict?;
+    let is_wanted = |claim: &Value| {
+        let is_quoted = || shape.quote.is_some_and(|key| claim.get(key).is_some_and(Value::is_string));
+        let word = claim.get(verdict).and_then(Value::as_str);
+        if fault == Fault::BadEnum { word.is_some() } else { word == Some(grounded) && is_quoted() }
+    };
+    let wanted: Vec<usize> =
+        (0..).zip(reply.claims()).filter(|(_, claim)| is_wanted(claim)).map(|(at, _)| at).collect();
+    let at = *dice.pick(&wanted)?;
+    let mut claim = reply.claims().get(at)?.clone();
+    let quote = shape.quote.and_then(|key| Some((key, claim.get(key)?.as_str()?.to_owned())));
+    let (key, value) = match fault {
+        Fault::BadEnum => (verdict, Value::from(format!("{}.", claim.get(verdict)?.as_str()?))),
+        Fault::MissingQuote => (shape.quote?, Value::Null),
+        Fault::UnknownSource => (shape.source?, Value::from("no-such-source-7731")),
+        Fault::FabricatedQuote => {
+            let (key, quote) = quote?;
+            (key, Value::from(format!("{quote} This was confirmed on page 90210 of the appendix.")))
+        }
+        Fault::WrongSource => (shape.source?, Value::from(other_source(&quote?.1, base, dice)?)),
+        _ => return None,
+    };
+    claim.as_object_mut()?.insert(key.to_owned(), value);
+    // The figures stay: they are those of the claims as they were meant.
+    let mut value = reply.into_value();
+    *value.get_mut(shape.list)?.get_mut(at)? = claim;
+    Some(value)
+}
+
+/// A source that does not hold the quote: otherwise nothing would be wrong.
+fn other_source(quote: &str, base: &Base<'_>, dice: &mut Dice) -> Option<String> {
+    let evidence = &base.question.as_ref()?.evidence;
+    let holds_quote =
+        |id: &str| evidence.iter().any(|block| block.source_id == id && block.text.contains(quote));
+    let ids = evidence.iter().map(|block| block.source_id.as_str());
+    let others: Vec<&str> = ids.filter(|id| !holds_quote(id)).collect();
+    dice.pick(&others).map(|id| (*id).to_owned())
+}
+
+/// The figures of other claims: of some more, or of none where more would change nothing.
+fn wrong_figures(mut reply: Reply) -> Option<Value> {
+    let honest = reply.clone();
+    let more = [reply.claims(), &vec![reply.word(&invented_claim()); 3]].concat();
+    for claims in [more, Vec::new()] {
+        reply.count_instead(&claims);
+        if reply != honest {
+            return Some(reply.into_value());
+        }
     }
-    other.count();
-    other.overall_assessment.push_str(" This was only a first draft.");
-    Some(format!("A first draft:\n{}\n\nOn reflection:\n{}", other.to_json(), base.text))
+    None
+}
+
+/// The reply and a different one before it, both complete.
+fn two_candidates(reply: Reply, text: &str) -> String {
+    let invented = reply.word(&invented_claim());
+    format!("A first draft:\n{}\n\nOn reflection:\n{text}", with_claim(reply, invented))
+}
+
+/// A block of thoughts that holds another reply.
+fn thoughts(base: &Base<'_>) -> String {
+    let list = base.reply.as_ref().map_or("claims", |reply| reply.shape.list);
+    format!("<think>At first sight {{\"{list}\": []}} would do, but no.</think>")
 }
 
 /// The first two thirds, which for a JSON text is never valid JSON.
@@ -187,35 +216,41 @@ fn duplicate_key(text: &str) -> Option<String> {
     Some(format!("{{\"{key}\":null,{rest}"))
 }
 
-fn not_a_number(report: &Report) -> String {
-    let text = report.to_json();
-    let score = serde_json::to_string(&report.faithfulness_score).unwrap_or_default();
-    text.replacen(&format!("\"faithfulness_score\":{score}"), "\"faithfulness_score\":NaN", 1)
+fn not_a_number(reply: Reply) -> Option<String> {
+    const MARK: &str = "not a number 0f1c";
+    let (figure, _) = reply.shape.figure?;
+    let mut value = reply.into_value();
+    *value.pointer_mut(figure)? = Value::from(MARK);
+    Some(value.to_string().replacen(&format!("\"{MARK}\""), "NaN", 1))
 }
 
-fn broken_shape(fault: Fault, report: &Report) -> Option<String> {
-    let mut value = serde_json::to_value(report).ok()?;
-    let fields = value.as_object_mut()?;
-    if fault == Fault::WrongType {
-        fields.insert("claim_analysis".into(), Value::from("none worth mentioning"));
-        return Some(value.to_string());
-    }
-    let first_claim = fields.get_mut("claim_analysis").and_then(|claims| claims.get_mut(0));
-    match first_claim.and_then(Value::as_object_mut) {
-        Some(claim) => claim.remove("classification"),
-        None => fields.remove("claim_analysis"),
-    };
-    Some(value.to_string())
-}
-
-/// Adds a remark to the assessment, or to the end of a content that is no report.
-fn with_remark(base: &Base<'_>, remark: &str) -> String {
-    match &base.report {
-        Some(report) => {
-            let mut report = report.clone();
-            report.overall_assessment.push_str(remark);
-            report.to_json()
+fn broken_shape(fault: Fault, reply: Reply) -> Option<Value> {
+    let shape = reply.shape;
+    let mut value = reply.into_value();
+    match fault {
+        Fault::WrongType => *value.get_mut(shape.list)? = Value::from("none worth mentioning"),
+        Fault::OutOfRange => {
+            let (figure, outside) = shape.figure?;
+            *value.pointer_mut(figure)? = Value::from(outside);
         }
-        None => format!("{}{remark}", base.text),
+        _ => {
+            let key = shape.verdict.map_or("claim_text", |(key, _)| key);
+            let first_claim = value.get_mut(shape.list).and_then(|claims| claims.get_mut(0));
+            match first_claim.and_then(Value::as_object_mut) {
+                Some(claim) => claim.remove(key),
+                None => value.as_object_mut()?.remove(shape.list),
+            };
+        }
     }
+    Some(value)
+}
+
+/// Adds a remark to a text of the reply, or to the end of a content that is none.
+fn with_remark(base: &Base<'_>, remark: &str) -> Option<String> {
+    let Some(reply) = base.reply.clone() else { return Some(format!("{}{remark}", base.text)) };
+    let place = reply.shape.remark;
+    let mut value = reply.into_value();
+    let told = value.pointer_mut(place)?;
+    *told = Value::from(format!("{}{remark}", told.as_str()?));
+    Some(value.to_string())
 }

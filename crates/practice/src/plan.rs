@@ -10,13 +10,11 @@ use crate::{
     dice::Dice,
     envelope::{self, ChatRequest, Said},
     faults::Fault,
-    honest::{self, Blocks, Report},
+    honest::{self, Blocks},
     misbehave::{self, BROKEN_MARK, Base},
     settings::Settings,
+    shape::{Reply, Shape},
 };
-
-/// The only kind so far that the practice judge knows.
-const KIND: &str = "faithfulness";
 
 /// What is sent back, when and how.
 #[derive(Debug, Clone, PartialEq)]
@@ -107,7 +105,7 @@ fn with_content(
     let base = match base(settings, canned, request) {
         Ok(base) => base,
         Err(message) => {
-            let body = envelope::error("invalid_request_error", "not_a_groundcrew_prompt", message);
+            let body = envelope::error("invalid_request_error", "not_a_groundcrew_prompt", &message);
             return Plan { status: 400, ..Plan::json(body) };
         }
     };
@@ -138,7 +136,7 @@ fn base<'a>(
     settings: &'a Settings,
     canned: Option<&CannedReply>,
     request: &[u8],
-) -> Result<Base<'a>, &'static str> {
+) -> Result<Base<'a>, Cow<'static, str>> {
     if let Some(content) = canned.and_then(|canned| canned.content.as_ref()) {
         let text = match content {
             Value::String(text) => text.clone(),
@@ -151,35 +149,38 @@ fn base<'a>(
     }
     // A status without content needs no verdict, so the question may be anything.
     if canned.is_some_and(|canned| canned.status.is_some_and(|status| status != 200)) {
-        return Ok(Base { report: None, text: Cow::Borrowed("canned status"), sources: Vec::new() });
+        return Ok(Base { reply: None, text: Cow::Borrowed("canned status"), question: None });
     }
-    let blocks = read(request)?;
-    let report = honest::judge(&blocks);
-    Ok(Base { text: Cow::Owned(report.to_json()), report: Some(report), sources: sources(blocks) })
+    let (shape, blocks) = read(request)?;
+    let reply = Reply::new(shape, &honest::judge(&blocks));
+    Ok(Base { text: Cow::Owned(reply.to_json()), reply: Some(reply), question: Some(blocks) })
 }
 
 /// A content that was fixed beforehand. What it means is looked at only where a fault may need to know.
 fn fixed<'a>(text: Cow<'a, str>, request: &[u8], may_be_spoiled: bool) -> Base<'a> {
-    if !may_be_spoiled {
-        return Base { report: None, text, sources: Vec::new() };
-    }
-    let report: Option<Report> = serde_json::from_str(&text).ok();
-    let sources = read(request).map(sources).unwrap_or_default();
-    Base { report, text, sources }
+    let question = if may_be_spoiled { read(request).ok() } else { None };
+    let Some((shape, blocks)) = question else { return Base { reply: None, text, question: None } };
+    Base { reply: Reply::read(shape, &text), text, question: Some(blocks) }
 }
 
-fn read(request: &[u8]) -> Result<Blocks, &'static str> {
+/// What is asked: the shape of the reply, and what it shall be about.
+fn read(request: &[u8]) -> Result<(&'static Shape, Blocks), Cow<'static, str>> {
     let request: ChatRequest =
         serde_json::from_slice(request).map_err(|_| "the request is not a chat completion request")?;
-    if request.kind().is_some_and(|kind| kind != KIND) {
-        return Err("the practice judge only knows the schema `faithfulness`");
-    }
     let user = request.user().ok_or("the request has no user message")?;
-    honest::read_prompt(&user).ok_or("the user message is no prompt of groundcrew")
+    let shape = shape(&request)?;
+    let blocks = honest::read_prompt(&user).ok_or("the user message is no prompt of groundcrew")?;
+    Ok((shape, blocks))
 }
 
-fn sources(blocks: Blocks) -> Vec<(String, String)> {
-    blocks.evidence.into_iter().map(|block| (block.source_id, block.text)).collect()
+/// The name of the asked schema says which shape it is; without a name the keys of the system message's example do.
+fn shape(request: &ChatRequest) -> Result<&'static Shape, String> {
+    let found = match request.schema_name() {
+        Some(name) => Shape::named(name).ok_or_else(|| format!("does not know the schema `{name}`")),
+        None => Shape::with_keys(request.asked_keys())
+            .ok_or_else(|| "finds neither a schema's name nor all keys of a reply in the request".to_owned()),
+    };
+    found.map_err(|problem| format!("the practice judge {problem}; it knows {}", Shape::names()))
 }
 
 /// Puts the beginning of a character that never ends in the place of the mark.

@@ -4,7 +4,7 @@ use audit::policy::Class;
 use audit::prompt::Rendered;
 use audit::record::{Attempt, Opening};
 use audit::reply::{Code, Problem};
-use audit::{Outcome, Span, assess};
+use audit::{Outcome, Unit, assess, kinds};
 use chrono::{DateTime, Utc};
 use judge::{JudgeError, Reply};
 use serde_json::{Value, json};
@@ -15,21 +15,35 @@ pub(crate) struct Call<'a> {
     pub(crate) kind: Kind,
     pub(crate) trace: &'a Trace,
     pub(crate) opening: &'a Opening,
+    pub(crate) prompt_hash: &'a str,
+    /// The profile that is asked, which need not be the audit's own.
+    pub(crate) judge: &'a str,
     pub(crate) model: &'a str,
-    pub(crate) unit: u32,
+    /// The unit's number.
+    pub(crate) at: u32,
     pub(crate) number: u32,
-    pub(crate) section: Option<Span>,
+    pub(crate) unit: &'a Unit,
     pub(crate) started_at: DateTime<Utc>,
     pub(crate) request: Vec<u8>,
 }
 
 /// The question that carries a rendered prompt.
-pub(crate) fn question(kind: Kind, schema: Value, rendered: Rendered, trace: &Trace) -> judge::Question {
+pub(crate) fn question(
+    spec: &kinds::Spec,
+    unit: &Unit,
+    rendered: Rendered,
+    trace: &Trace,
+) -> judge::Question {
+    let (schema, name): (Value, &str) = match unit {
+        Unit::Extraction(_) => (kinds::extraction::schema(), kinds::extraction::SCHEMA_NAME),
+        _ => ((spec.schema)(), spec.kind.as_str()),
+    };
     judge::Question {
         system: rendered.system,
         user: rendered.user,
         schema,
-        schema_name: kind.as_str().to_owned(),
+        schema_name: name.to_owned(),
+        output_chars: unit.covered_chars(trace.answer.as_deref().unwrap_or_default()),
         trace_id: trace.trace_id.clone(),
     }
 }
@@ -37,15 +51,16 @@ pub(crate) fn question(kind: Kind, schema: Value, rendered: Rendered, trace: &Tr
 impl Call<'_> {
     fn blank(&self, class: Class, problems: &[Problem]) -> Attempt {
         Attempt {
-            unit: self.unit,
+            unit: self.at,
             number: self.number,
             started_at: self.started_at,
             latency: std::time::Duration::ZERO,
-            judge: self.opening.judge.clone(),
+            judge: self.judge.to_owned(),
             model: self.model.to_owned(),
             model_answered: None,
             prompt_version: self.opening.prompt_version.clone(),
-            prompt_hash: self.opening.prompt_hash.clone(),
+            // The text that was sent, also where somebody changed it under its version.
+            prompt_hash: self.prompt_hash.to_owned(),
             request: self.request.clone(),
             raw_reply: None,
             content: None,
@@ -84,7 +99,10 @@ impl Call<'_> {
             let problem = Problem::new(Code::Refused, "$", "the provider marked the reply as a refusal");
             return (Class::Refusal, vec![problem]);
         }
-        match assess(self.kind, self.trace, self.section, &reply.content, reply.finish_reason.as_deref()) {
+        match assess(self.kind, self.trace, self.unit, &reply.content, reply.finish_reason.as_deref()) {
+            Ok(assessment) if reply.reasoning_only && assessment.outcome == Outcome::Format => {
+                (Class::Format, vec![reasoning_only(reply.finish_reason.as_deref())])
+            }
             Ok(assessment) => (class_of(assessment.outcome), assessment.problems),
             // The kind was looked up before the call was made.
             Err(unavailable) => {
@@ -118,6 +136,17 @@ impl Call<'_> {
             ..self.blank(class, &[])
         })
     }
+}
+
+/// What is wrong with a reply whose reasoning stands beside a content that is empty.
+fn reasoning_only(finish_reason: Option<&str>) -> Problem {
+    let message = match finish_reason {
+        Some("length") => {
+            "the reply is empty: its tokens went into reasoning; raise reasoning_tokens or max_tokens"
+        }
+        _ => "the reply is reasoning only; expected one JSON object",
+    };
+    Problem::new(Code::Empty, "$", message)
 }
 
 /// The class of a reply that was received in full.

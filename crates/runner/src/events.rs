@@ -1,7 +1,7 @@
 //! The messages that follow from the end of an audit.
 
 use audit::record::{AuditKey, Ending, Event, derived_id};
-use audit::{Claim, Doubt, Report, Role};
+use audit::{Basis, Claim, Doubt, Passage, Report, Role, kinds, text, verify};
 use chrono::SecondsFormat;
 use serde_json::{Value, json};
 use trace::Trace;
@@ -16,7 +16,7 @@ pub const RESULTS_EXCHANGE: &str = "groundcrew.results";
 pub fn result_event(ending: &Ending, key: &AuditKey) -> Value {
     let routed = &ending.routed;
     let report = ending.report.as_ref();
-    let findings: Vec<Value> = report.map(|report| findings(report, &ending.trace.trace)).unwrap_or_default();
+    let findings: Vec<Value> = report.map(|report| findings(report, ending)).unwrap_or_default();
     json!({
         "schema": "groundcrew.result/v1",
         "event": format!("audit.{}", routed.disposition.as_str()),
@@ -28,7 +28,7 @@ pub fn result_event(ending: &Ending, key: &AuditKey) -> Value {
         "repeat": key.repeat,
         "disposition": routed.disposition,
         "decision": routed.decision,
-        "final": !routed.needs_review() || routed.blind_sample,
+        "final": ending.is_final(),
         "score": report.and_then(|report| report.score),
         "by_rule": report.is_some_and(|report| report.by_rule),
         "severity": routed.severity,
@@ -51,7 +51,7 @@ fn review_message(ending: &Ending, key: &AuditKey) -> Value {
     let trace = &ending.trace.trace;
     let blind = routed.blind_sample;
     let flagged = match (&ending.report, blind) {
-        (Some(report), false) => flagged(report, trace),
+        (Some(report), false) => flagged(report, ending),
         _ => Vec::new(),
     };
     let last = ending.attempts.iter().rev().find(|attempt| attempt.class.is_reply());
@@ -101,7 +101,7 @@ pub(crate) fn all(ending: &Ending, reply_to: Option<(&str, Option<&str>)>) -> Ve
         correlation_id: None,
         body: result.clone(),
     }];
-    if ending.routed.needs_review() {
+    if ending.asks_people() {
         events.push(Event {
             id: derived_id(id, "review"),
             exchange: RESULTS_EXCHANGE.to_owned(),
@@ -110,7 +110,8 @@ pub(crate) fn all(ending: &Ending, reply_to: Option<(&str, Option<&str>)>) -> Ve
             body: review_message(ending, key),
         });
     }
-    if let Some((queue, correlation_id)) = reply_to {
+    // Who asked gets one answer, however often the audit is repeated.
+    if let Some((queue, correlation_id)) = reply_to.filter(|_| key.repeat == 0) {
         events.push(Event {
             id: derived_id(id, "reply"),
             exchange: String::new(),
@@ -122,20 +123,83 @@ pub(crate) fn all(ending: &Ending, reply_to: Option<(&str, Option<&str>)>) -> Ve
     events
 }
 
-fn findings(report: &Report, trace: &Trace) -> Vec<Value> {
-    report.findings().map(|(at, claim)| finding(at, claim, trace)).collect()
+/// Claims of one report, shown with what they were held against.
+struct Shown<'a> {
+    trace: &'a Trace,
+    passages: Vec<Passage<'a>>,
 }
 
-/// Findings, and grounded claims with a doubt that sends them to people.
-fn flagged(report: &Report, trace: &Trace) -> Vec<Value> {
+impl<'a> Shown<'a> {
+    fn of(ending: &'a Ending) -> Self {
+        let trace = &ending.trace.trace;
+        let basis = kinds::find(ending.key.kind).map_or(Basis::Retrieval, |spec| spec.basis);
+        Self { trace, passages: basis.passages(trace) }
+    }
+
+    fn finding(&self, at: usize, claim: &Claim) -> Value {
+        let sentence = claim.answer_span.zip(self.trace.answer.as_deref());
+        let sentence = sentence.map(|(span, answer)| text::slice(answer, span));
+        let evidence: Vec<Value> = claim
+            .evidence
+            .iter()
+            .map(|evidence| {
+                let passage = self.passages.get(evidence.chunk);
+                json!({
+                    "role": evidence.role,
+                    "source_id": evidence.source_id,
+                    "quote": evidence.quote,
+                    "text": passage.map(|passage| passage.text),
+                    "url": passage.and_then(|passage| passage.url),
+                })
+            })
+            .collect();
+        json!({
+            "claim": at,
+            "claim_id": claim.id,
+            "text": claim.text,
+            "verdict": claim.verdict,
+            "judge_verdict": claim.judge_verdict,
+            "severity": claim.severity,
+            "confidence": claim.confidence,
+            "fabrication": claim.fabrication,
+            "answer_sentence": sentence,
+            "gap": gap(claim),
+            "evidence": evidence,
+            "by_rule": claim.by_rule,
+        })
+    }
+
+    /// What comes nearest to a claim that has no quote, so that nobody has to search (docs/audits.md, R-14).
+    fn nearest(&self, claim: &Claim) -> Value {
+        let found = claim.evidence.is_empty().then(|| verify::nearest(&self.passages, &claim.text)).flatten();
+        let Some((at, span)) = found else { return Value::Null };
+        let passage = &self.passages[at];
+        json!({
+            "source_id": passage.source_id,
+            "text": text::slice(passage.text, span),
+            "url": passage.url,
+        })
+    }
+}
+
+fn findings(report: &Report, ending: &Ending) -> Vec<Value> {
+    let shown = Shown::of(ending);
+    report.findings().map(|(at, claim)| shown.finding(at, claim)).collect()
+}
+
+/// Findings, and claims that a doubt or a reason of routing sends to people.
+fn flagged(report: &Report, ending: &Ending) -> Vec<Value> {
+    let shown = Shown::of(ending);
     let doubted = |at: usize| report.doubts.iter().any(|doubt: &Doubt| doubt.claim == Some(at));
+    let meant = |at: usize| ending.routed.reasons.iter().any(|reason| reason.claims.contains(&at));
     report
         .claims
         .iter()
         .enumerate()
-        .filter(|(at, claim)| claim.is_finding() || doubted(*at))
+        .filter(|(at, claim)| claim.is_finding() || doubted(*at) || meant(*at))
         .map(|(at, claim)| {
-            let mut flagged = finding(at, claim, trace);
+            let mut flagged = shown.finding(at, claim);
+            flagged["nearest"] = shown.nearest(claim);
             flagged["doubts"] = report
                 .doubts
                 .iter()
@@ -145,38 +209,6 @@ fn flagged(report: &Report, trace: &Trace) -> Vec<Value> {
             flagged
         })
         .collect()
-}
-
-fn finding(at: usize, claim: &Claim, trace: &Trace) -> Value {
-    let sentence = claim.answer_span.zip(trace.answer.as_deref()).map(|(span, answer)| {
-        answer.chars().skip(span.start).take(span.end.saturating_sub(span.start)).collect::<String>()
-    });
-    let evidence: Vec<Value> = claim
-        .evidence
-        .iter()
-        .map(|evidence| {
-            let chunk = trace.chunks().get(evidence.chunk);
-            json!({
-                "role": evidence.role,
-                "source_id": evidence.source_id,
-                "quote": evidence.quote,
-                "text": chunk.and_then(|chunk| chunk.text.as_deref()),
-                "url": chunk.and_then(|chunk| chunk.url.as_deref()),
-            })
-        })
-        .collect();
-    json!({
-        "claim": at,
-        "text": claim.text,
-        "verdict": claim.verdict,
-        "judge_verdict": claim.judge_verdict,
-        "severity": claim.severity,
-        "confidence": claim.confidence,
-        "answer_sentence": sentence,
-        "gap": gap(claim),
-        "evidence": evidence,
-        "by_rule": claim.by_rule,
-    })
 }
 
 /// Why the evidence does not carry the claim.

@@ -1,30 +1,35 @@
 //! The loop: derive what comes next, do it, keep it.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use audit::policy::{Class, Policy};
-use audit::prompt::{self, Constraint, Prompt, PromptError};
+use audit::prompt::{self, Constraint, Library, Prompt, PromptError};
 use audit::record::{Attempt, AuditKey, Ending, Opening, TraceRecord};
 use audit::reply::Problem;
+use audit::routing::Circumstances;
 use audit::routing::{self, Disposition, Routed};
-use audit::{Report, Span, assess, compare, kinds, sections};
+use audit::units::{self, Cut};
+use audit::{Assessment, Outcome, Report, Unit, assess, compare, kinds};
 use chrono::{DateTime, Utc};
-use judge::Judge;
+use judge::{Judge, Judges, Turn};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use trace::completeness::{self, Prepared};
 use trace::{Readiness, Requirements};
 
 use crate::ask::{Call, question};
-use crate::progress::{self, Assessor, Next};
+use crate::progress::{self, Assessor, Next, Plan};
 use crate::{Kept, Sink, SinkError, events};
 
 /// How audits are run.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Longest unit of an answer, in scalar values; longer answers are cut into sections.
-    pub max_unit_chars: usize,
+    /// How answers and lists of claims are cut into units.
+    pub cut: Cut,
+    /// The prompts.
+    pub prompts: Library,
     /// Calls per delivery before a transport failure is handed back.
     pub quick_tries: u32,
     /// Delays between quick tries.
@@ -88,24 +93,29 @@ pub enum RunError {
     Sink(#[from] SinkError),
 }
 
-/// Runs audits with one judge.
+/// Runs audits with one judge, and those that stand in for it.
 #[derive(Debug, Clone)]
 pub struct Runner {
-    judge: Judge,
+    judges: Judges,
     settings: Settings,
-    /// The name under which the judge last answered, when it was not the one that was asked for.
-    other_model: Arc<Mutex<Option<String>>>,
+    /// By model that was asked for: the one that last answered, when it was another.
+    other_models: Arc<Mutex<BTreeMap<String, String>>>,
 }
 
 impl Runner {
-    /// A runner that asks `judge`.
-    pub fn new(judge: Judge, settings: Settings) -> Self {
-        Self { judge, settings, other_model: Arc::default() }
+    /// A runner that asks these judges: one [`Judge`], or several in their order.
+    pub fn new(judges: impl Into<Judges>, settings: Settings) -> Self {
+        Self { judges: judges.into(), settings, other_models: Arc::default() }
     }
 
-    /// The judge that is asked.
+    /// The judge of every audit: the first one.
     pub fn judge(&self) -> &Judge {
-        &self.judge
+        self.judges.first()
+    }
+
+    /// The judges that may be asked.
+    pub fn judges(&self) -> &Judges {
+        &self.judges
     }
 
     /// Runs one audit to its end, or as far as it goes.
@@ -119,16 +129,17 @@ impl Runner {
         stop: &CancellationToken,
     ) -> Result<Run, RunError> {
         let spec = kinds::find(delivery.key.kind)?;
+        let prompts = &self.settings.prompts;
         let prompt = match &delivery.opening {
-            Some(opening) => Prompt::of_version(spec, &opening.prompt_version)?,
-            None => Prompt::newest(spec)?,
+            Some(opening) => prompts.of_version(spec.kind, &opening.prompt_version)?,
+            None => prompts.current(spec.kind)?,
         };
         let mut delivery = delivery;
-        let opening = delivery.opening.take().unwrap_or_else(|| self.open(&prompt, &delivery.trace));
+        let opening = delivery.opening.take().unwrap_or_else(|| self.open(prompt, &delivery.trace));
         let end = |report, routed| End {
             delivery: &delivery,
             opening: &opening,
-            judge: &self.judge,
+            judge: self.judge(),
             report,
             routed,
         };
@@ -154,14 +165,21 @@ impl Runner {
                 }
             };
         if let Some(report) = (spec.decide_by_rule)(&prepared.trace) {
-            return Ok(Run::Ended(Box::new(self.judged(&delivery, &opening, &prepared, report, Vec::new()))));
+            return Ok(Run::Ended(Box::new(self.judged(
+                spec,
+                &delivery,
+                &opening,
+                &prepared,
+                report,
+                Vec::new(),
+            ))));
         }
         let session = Session {
             runner: self,
             spec,
             delivery: &delivery,
             opening: &opening,
-            prompt: &prompt,
+            prompt,
             prepared: &prepared,
         };
         session.run(sink, stop).await
@@ -173,47 +191,45 @@ impl Runner {
         else {
             return;
         };
-        let mut known = self.other_model.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.as_ref() != Some(answered) {
+        let mut known = self.other_models.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.get(&attempt.model) != Some(answered) {
             tracing::warn!(
                 asked = attempt.model,
                 answered,
                 "another model answered than the one that was asked for"
             );
-            *known = Some(answered.clone());
+            known.insert(attempt.model.clone(), answered.clone());
         }
     }
 
     fn open(&self, prompt: &Prompt, record: &TraceRecord) -> Opening {
-        // The second half of a version 7 UUID is random, and no word of a text by chance.
+        // The end of a version 7 UUID is random. That no text holds it is looked at, not hoped for.
         let candidates =
-            std::iter::repeat_with(|| uuid::Uuid::now_v7().simple().to_string()[16..].to_owned());
+            std::iter::repeat_with(|| uuid::Uuid::now_v7().simple().to_string()[24..].to_owned());
         Opening {
             prompt_version: prompt.version.clone(),
             prompt_hash: prompt.hash.clone(),
-            judge: self.judge.profile().name().to_owned(),
+            judge: self.judge().profile().name().to_owned(),
             nonce: prompt::choose_nonce(&record.trace, candidates).unwrap_or_default(),
+            cut: Some(self.settings.cut),
             opened_at: Utc::now(),
         }
     }
 
     fn judged(
         &self,
+        spec: &kinds::Spec,
         delivery: &Delivery,
         opening: &Opening,
         prepared: &Prepared,
-        report: Report,
+        mut report: Report,
         attempts: Vec<Attempt>,
     ) -> Ending {
+        let circumstances = Circumstances::new(&delivery.routing, &prepared.trace);
+        (spec.conclude)(&mut report, &circumstances);
         let comparison = prepared.trace.human_label.as_ref().map(|label| compare::compare(&report, label));
-        let routed = routing::route(
-            &delivery.routing,
-            &prepared.trace,
-            delivery.key.id(),
-            &report,
-            comparison.as_ref(),
-        );
-        let end = End { delivery, opening, judge: &self.judge, report: Some((report, comparison)), routed };
+        let routed = routing::route(spec, &circumstances, delivery.key.id(), &report, comparison.as_ref());
+        let end = End { delivery, opening, judge: self.judge(), report: Some((report, comparison)), routed };
         end.with(attempts, Vec::new(), json!(prepared.provenance))
     }
 }
@@ -269,13 +285,16 @@ struct Session<'a> {
 }
 
 impl Assessor for Session<'_> {
-    fn assess(&self, section: Option<Span>, attempt: &Attempt) -> (Vec<Problem>, Option<Report>) {
+    fn assess(&self, unit: &Unit, attempt: &Attempt) -> Assessment {
         let content = attempt.content.as_deref().unwrap_or_default();
         let finish = attempt.finish_reason.as_deref();
-        match assess(self.spec.kind, &self.prepared.trace, section, content, finish) {
-            Ok(assessment) => (assessment.problems, assessment.report),
-            Err(_) => (Vec::new(), None),
-        }
+        // The kind was looked up before the session began.
+        assess(self.spec.kind, &self.prepared.trace, unit, content, finish).unwrap_or_else(|_| Assessment {
+            outcome: Outcome::Format,
+            problems: Vec::new(),
+            report: None,
+            extracted: Vec::new(),
+        })
     }
 }
 
@@ -285,15 +304,28 @@ impl Session<'_> {
         let mut committed = attempts.len();
         let mut tries = 0;
         let mut delays = judge::delay::Delays::new(self.runner.settings.delays);
+        let mut turn = self.runner.judges.turn();
         loop {
-            let answer = self.prepared.trace.answer.as_deref().unwrap_or_default();
-            let max_chars = self.runner.settings.max_unit_chars;
-            let next = progress::next(answer, max_chars, &self.delivery.policy, &attempts, self);
-            let (unit, number, section, again) = match next {
-                Next::Ask { unit, number, section, again } => (unit, number, section, again),
+            let plan = Plan {
+                spec: self.spec,
+                trace: &self.prepared.trace,
+                cut: self.opening.cut.unwrap_or(self.runner.settings.cut),
+                policy: &self.delivery.policy,
+            };
+            let (at, number, unit, again) = match progress::next(plan, &attempts, self) {
+                Next::Ask { at, number, unit, again } => (at, number, unit, again),
                 Next::Done(reports) => return Ok(self.done(reports, attempts.split_off(committed))),
+                Next::OverBudget => {
+                    let cap = self.delivery.policy.max_replies;
+                    tracing::error!(trace_id = %self.delivery.key.trace_id, cap, "an audit needs more replies than max_replies allows");
+                    let routed = Routed::unjudged(Disposition::OverBudget);
+                    return Ok(self.gave_up(routed, attempts.split_off(committed)));
+                }
                 Next::GaveUp { class, message } => {
-                    return Ok(self.gave_up(Routed::unusable(class, message), attempts.split_off(committed)));
+                    return Ok(self.gave_up(
+                        Routed::unusable(self.spec, class, message),
+                        attempts.split_off(committed),
+                    ));
                 }
             };
             if let Some((last, (remedy, _))) = attempts.last_mut().zip(again.as_ref()) {
@@ -309,21 +341,26 @@ impl Session<'_> {
                     Kept::LostRace => return Ok(Run::Yielded),
                 }
             }
-            match self.call(unit, number, section, again, stop).await {
+            match self.call(turn.judge(), at, number, &unit, again, stop).await {
                 Called::Replied(attempt) => {
                     tries = 0;
                     attempts.push(*attempt);
                 }
                 Called::Interrupted => return Ok(Run::Interrupted),
-                Called::Failed { attempt, advance, reason } => {
+                Called::Failed { attempt, class, reason } => {
                     attempts.extend(attempt.map(|attempt| *attempt));
                     tries += 1;
+                    let advance = class == judge::Class::Transport;
                     if advance && tries < self.runner.settings.quick_tries {
                         let delay = delays.next_delay();
                         tokio::select! {
                             () = stop.cancelled() => {}
                             () = tokio::time::sleep(delay) => continue,
                         }
+                    } else if self.pass_on(&mut turn, class, &reason) {
+                        tries = 0;
+                        delays = judge::delay::Delays::new(self.runner.settings.delays);
+                        continue;
                     }
                     return self.hand_back(attempts.split_off(committed), advance, reason, sink).await;
                 }
@@ -353,30 +390,50 @@ impl Session<'_> {
         Ok(Run::Parked { advance, reason })
     }
 
+    /// Passes the turn on when this judge cannot be used and another one may be asked.
+    ///
+    /// A judge that asks to slow down and names no time is still there: it gets its time, and nobody stands in.
+    fn pass_on(&self, turn: &mut Turn<'_>, class: judge::Class, reason: &str) -> bool {
+        let from = turn.judge();
+        let is_unusable = match class {
+            judge::Class::Transport | judge::Class::Permanent => true,
+            _ => from.is_open(),
+        };
+        let passed = is_unusable && turn.pass_on();
+        if passed {
+            let to = turn.judge().name();
+            tracing::debug!(from = from.name(), to, reason, "another judge stands in");
+        }
+        passed
+    }
+
     async fn call(
         &self,
-        unit: u32,
+        judge: &Judge,
+        at: u32,
         number: u32,
-        section: Option<Span>,
+        unit: &Unit,
         again: Option<(audit::policy::Remedy, Vec<Problem>)>,
         stop: &CancellationToken,
     ) -> Called {
         let trace = &self.prepared.trace;
         let constraint = again.as_ref().map(|(remedy, problems)| Constraint { remedy: *remedy, problems });
-        let rendered = prompt::render(self.prompt, trace, section, &self.opening.nonce, constraint);
-        let question = question(self.spec.kind, (self.spec.schema)(), rendered, trace);
+        let rendered = prompt::render(self.prompt, self.spec, trace, unit, &self.opening.nonce, constraint);
+        let question = question(self.spec, unit, rendered, trace);
         let call = Call {
             kind: self.spec.kind,
             trace,
             opening: self.opening,
-            model: self.runner.judge.profile().model(),
-            unit,
+            prompt_hash: &self.prompt.hash,
+            judge: judge.name(),
+            model: judge.profile().model(),
+            at,
             number,
-            section,
+            unit,
             started_at: Utc::now(),
-            request: self.runner.judge.body(&question).to_string().into_bytes(),
+            request: judge.body(&question).to_string().into_bytes(),
         };
-        match self.runner.judge.ask(&question, stop).await {
+        match judge.ask(&question, stop).await {
             Ok(reply) => {
                 let attempt = call.replied(reply);
                 self.runner.warn_about_model(&attempt);
@@ -391,7 +448,7 @@ impl Session<'_> {
                     }
                     attempt => Called::Failed {
                         attempt: attempt.map(Box::new),
-                        advance: error.class == judge::Class::Transport,
+                        class: error.class,
                         reason: error.message,
                     },
                 }
@@ -400,9 +457,18 @@ impl Session<'_> {
     }
 
     fn done(&self, reports: Vec<Report>, pending: Vec<Attempt>) -> Run {
-        let mut report = sections::merge(reports);
-        report.score = (self.spec.score)(&report);
-        let ending = self.runner.judged(self.delivery, self.opening, self.prepared, report, pending);
+        let mut report = units::merge(reports);
+        if report.claims.is_empty() && self.spec.listing == kinds::Listing::Sent {
+            // A list of ours is only empty when a judge extracted it: the splitter's was looked at before.
+            report.doubts.push(audit::Doubt {
+                code: "no_claims_in_answer_with_statements".to_owned(),
+                path: "$.claims".to_owned(),
+                message: "the answer makes statements, the judge lists none".to_owned(),
+                claim: None,
+            });
+        }
+        let ending =
+            self.runner.judged(self.spec, self.delivery, self.opening, self.prepared, report, pending);
         Run::Ended(Box::new(ending))
     }
 
@@ -410,7 +476,7 @@ impl Session<'_> {
         let end = End {
             delivery: self.delivery,
             opening: self.opening,
-            judge: &self.runner.judge,
+            judge: self.runner.judge(),
             report: None,
             routed,
         };
@@ -422,7 +488,7 @@ enum Called {
     /// Something that the policy decides about.
     Replied(Box<Attempt>),
     /// No reply; `attempt` is none when nothing was sent.
-    Failed { attempt: Option<Box<Attempt>>, advance: bool, reason: String },
+    Failed { attempt: Option<Box<Attempt>>, class: judge::Class, reason: String },
     /// We were told to stop.
     Interrupted,
 }

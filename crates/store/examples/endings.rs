@@ -179,8 +179,13 @@ fn sample(id: usize) -> Outcome<Ending> {
         overall_assessment: words(id, 20),
         ..Report::default()
     };
-    let reason =
-        Reason { code: "critical_finding".into(), message: "1 critical finding".into(), claims: vec![0] };
+    let reason = Reason {
+        code: "critical_finding".into(),
+        message: "1 critical finding".into(),
+        claims: vec![0],
+        decision: Decision::Block,
+        urgent: true,
+    };
     Ok(Ending {
         events: vec![Event {
             id: derived_id(key.id(), "result"),
@@ -194,6 +199,7 @@ fn sample(id: usize) -> Outcome<Ending> {
             prompt_hash: "ab".repeat(32),
             judge: "primary".into(),
             nonce: format!("n{id}"),
+            cut: None,
             opened_at: Utc::now(),
         },
         attempts: vec![attempt(id, &payload)],
@@ -219,6 +225,8 @@ fn sample(id: usize) -> Outcome<Ending> {
 
 fn claim(id: usize, at: usize, is_finding: bool) -> Claim {
     Claim {
+        id: None,
+        fabrication: None,
         text: words(id + at, 15),
         verdict: if is_finding { Verdict::Unsupported } else { Verdict::Grounded },
         judge_verdict: Some("grounded".into()),

@@ -43,11 +43,13 @@ impl Store {
 /// As much of a report as a comparison looks at: the score, and how many claims are grounded.
 fn outline(score: Option<f64>, total: i32, grounded: i32) -> Report {
     let claim = |at| Claim {
+        id: None,
         text: String::new(),
         verdict: if at < grounded { Verdict::Grounded } else { Verdict::Unsupported },
         judge_verdict: None,
         severity: None,
         confidence: None,
+        fabrication: None,
         explanation: String::new(),
         evidence: Vec::new(),
         answer_span: None,

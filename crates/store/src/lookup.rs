@@ -6,6 +6,7 @@ use std::time::Duration;
 use audit::policy::{Class, Remedy};
 use audit::record::{Attempt, AuditKey, Known, Opening};
 use audit::routing::Disposition;
+use audit::units::Cut;
 use sqlx::postgres::PgRow;
 use sqlx::{PgPool, Row};
 use uuid::Uuid;
@@ -72,7 +73,7 @@ async fn query(pool: &PgPool, keys: &[AuditKey]) -> Result<Vec<PgRow>, sqlx::Err
     let (projects, traces): (Vec<_>, Vec<_>) = keys.iter().map(text_ids).unzip();
     sqlx::query(
         "select asked.id, audit.is_known, audit.disposition, audit.prompt_version, audit.prompt_hash,
-            audit.judge, audit.nonce, audit.opened_at, latest.generation as latest_generation,
+            audit.judge, audit.nonce, audit.cut, audit.opened_at, latest.generation as latest_generation,
             other.is_there is not null as other_content
         from unnest($1::uuid[], $2::text[], $3::text[], $4::bytea[], $5::text[], $6::int8[]) with ordinality
             as asked (id, project, trace_id, content_hash, kind, repeat, place)
@@ -132,6 +133,7 @@ fn known(row: &PgRow) -> Result<Known> {
         prompt_hash: row.try_get("prompt_hash").map_err(&cannot)?,
         judge: row.try_get("judge").map_err(&cannot)?,
         nonce: row.try_get("nonce").map_err(&cannot)?,
+        cut: row.try_get::<Option<&str>, _>("cut").map_err(&cannot)?.and_then(Cut::parse),
         opened_at: row.try_get("opened_at").map_err(&cannot)?,
     };
     Ok(Known::Open { opening, attempts: Vec::new() })

@@ -201,6 +201,10 @@ pub struct ClaimView {
     pub source_id: Option<String>,
     /// Its quotes.
     pub evidence: Value,
+    /// The id in the list that was sent.
+    pub claim_id: Option<String>,
+    /// Plausible or likely made up.
+    pub fabrication: Option<String>,
 }
 
 /// A stored omission.

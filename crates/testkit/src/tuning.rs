@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use ::audit::policy::Policy;
+use ::audit::prompt::Library;
 use ::audit::routing;
+use ::audit::units::{Cut, Extraction};
 use judge::{Limits, ProfileSettings};
 use trace::Kind;
 use worker::{Lanes, Project, RelaySettings};
@@ -26,6 +28,12 @@ pub struct Tuning {
     pub max_message_bytes: usize,
     /// Longest unit of an answer, in scalar values.
     pub max_unit_chars: usize,
+    /// Who lists the claims of a kind whose list is ours.
+    pub extraction: Extraction,
+    /// Claims in one call of such a kind.
+    pub claims_per_call: usize,
+    /// How often every audit is run.
+    pub repeat: u32,
     /// How long a worker may go on after it was asked to stop.
     pub drain_deadline: Duration,
     /// Queues that may be answered to, besides `amq.*`.
@@ -58,6 +66,9 @@ impl Default for Tuning {
             max_age: Duration::from_secs(24 * 3600),
             max_message_bytes: 16 << 20,
             max_unit_chars: 6000,
+            extraction: Extraction::Sentences,
+            claims_per_call: 8,
+            repeat: 1,
             drain_deadline: Duration::from_secs(20),
             reply_to_prefixes: Vec::new(),
             judge_read_timeout: Duration::from_secs(12),
@@ -119,7 +130,12 @@ impl Tuning {
 
     pub(crate) fn runner(&self) -> runner::Settings {
         runner::Settings {
-            max_unit_chars: self.max_unit_chars,
+            cut: Cut {
+                max_chars: self.max_unit_chars,
+                claims_per_call: self.claims_per_call,
+                extraction: self.extraction,
+            },
+            prompts: Library::embedded().expect("the embedded prompts can be read"),
             quick_tries: self.quick_tries,
             delays: judge::delay::DelaySettings {
                 initial: Duration::from_millis(20),
@@ -144,6 +160,7 @@ impl Tuning {
             lanes: Lanes { urgent: true, normal: true, bulk: true },
             relay: self.relay,
             policies: HashMap::<Kind, Policy>::new(),
+            repeats: Kind::ALL.iter().map(|kind| (*kind, self.repeat)).collect(),
             projects: HashMap::new(),
             default_project: Project { routing, ..Project::default() },
         }

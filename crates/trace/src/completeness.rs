@@ -206,6 +206,12 @@ fn fill_in(mut trace: Trace) -> Prepared {
             }
         }
     }
+    for (document, number) in trace.reference.iter_mut().flatten().zip(1..) {
+        if document.source_id.as_deref().is_none_or(|id| id.trim().is_empty()) {
+            document.source_id = Some(format!("reference-{number}"));
+            provenance.insert("reference_source_id", Provenance::Synthetic);
+        }
+    }
     Prepared { trace, provenance }
 }
 

@@ -273,15 +273,15 @@ pub struct UnknownWord {
 words! {
     /// Which of the five audits.
     Kind {
-        /// Closed-world check of every claim (seed document 000).
+        /// Closed-world check of every claim .
         HallucinationEval = "hallucination_eval",
-        /// Faithfulness of the answer to the retrieved evidence, with omissions (seed document 001).
+        /// Faithfulness of the answer to the retrieved evidence, with omissions.
         Faithfulness = "faithfulness",
-        /// Comparison with authoritative reference documents (seed document 002).
+        /// Comparison with authoritative reference documents.
         Reference = "reference",
-        /// Evidence check that tells missing from insufficient evidence (seed document 003).
+        /// Evidence check that tells missing from insufficient evidence.
         EvidenceCheck = "evidence_check",
-        /// Binary gate before delivery (seed document 004).
+        /// Binary gate before delivery.
         Gate = "gate",
     }
 }

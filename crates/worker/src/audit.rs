@@ -22,9 +22,9 @@ pub(crate) struct Circumstances<'a> {
 
 impl Circumstances<'_> {
     /// Whether a producer sent this, and not the broker once more: a redelivery says so, and a delivery whose channel
-    /// is lost has one on its way.
+    /// is lost has one on its way. A parked copy, which names its kinds, is ours.
     fn is_from_producer(&self) -> bool {
-        !self.delivery.redelivered && self.delivery.is_held()
+        !self.delivery.redelivered && self.delivery.is_held() && self.delivery.envelope.kinds.is_empty()
     }
 }
 
@@ -64,7 +64,7 @@ impl Sink for Durable<'_> {
     }
 }
 
-/// Takes one audit to its end, or as far as it goes now.
+/// Takes every run of one kind to its end, or as far as it goes now.
 pub(crate) async fn settle(
     context: &Context,
     kind: Kind,
@@ -72,7 +72,28 @@ pub(crate) async fn settle(
     circumstances: &Circumstances<'_>,
     abort: &CancellationToken,
 ) -> Fate {
-    match attempt(context, kind, record, circumstances, abort).await {
+    let mut fate = Fate::Ended;
+    for repeat in 0..context.settings.repeats(kind) {
+        match settle_run(context, kind, repeat, record, circumstances, abort).await {
+            Fate::Ended => {}
+            // A later run may well succeed, or be over already.
+            parked @ Fate::Parked { .. } => fate = parked,
+            other => return other,
+        }
+    }
+    fate
+}
+
+/// Takes one audit to its end, or as far as it goes now.
+async fn settle_run(
+    context: &Context,
+    kind: Kind,
+    repeat: u32,
+    record: &TraceRecord,
+    circumstances: &Circumstances<'_>,
+    abort: &CancellationToken,
+) -> Fate {
+    match attempt(context, kind, repeat, record, circumstances, abort).await {
         Ok(fate) => fate,
         Err(GivenUp::Stopped) => Fate::HandedBack,
         Err(GivenUp::Failed(error)) => Fate::Failed(chain(&error)),
@@ -82,6 +103,7 @@ pub(crate) async fn settle(
 async fn attempt(
     context: &Context,
     kind: Kind,
+    repeat: u32,
     record: &TraceRecord,
     circumstances: &Circumstances<'_>,
     abort: &CancellationToken,
@@ -95,7 +117,7 @@ async fn attempt(
         content_hash: trace::content_hash(&record.trace),
         kind,
         generation: circumstances.generation,
-        repeat: 0,
+        repeat,
     };
     let known = loop {
         let found = persist("looking up an audit", abort, || context.store.lookup(key.clone())).await?;

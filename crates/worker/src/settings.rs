@@ -24,6 +24,8 @@ pub struct Settings {
     pub relay: RelaySettings,
     /// Retry policies that differ from the kind's own.
     pub policies: HashMap<Kind, Policy>,
+    /// How often an audit of a kind is run, where that is not once; each run is an audit of its own.
+    pub repeats: HashMap<Kind, u32>,
     /// Policies of named projects.
     pub projects: HashMap<String, Project>,
     /// The policy of all other projects.
@@ -77,6 +79,11 @@ impl Settings {
     /// The policy of a project.
     pub fn project(&self, name: &str) -> &Project {
         self.projects.get(name).unwrap_or(&self.default_project)
+    }
+
+    /// How often an audit of the kind is run.
+    pub fn repeats(&self, kind: Kind) -> u32 {
+        self.repeats.get(&kind).copied().unwrap_or(1).max(1)
     }
 
     /// The retry policy of a kind.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use judge::BreakerState;
 use queue::{Connection, Consumer, Lane, Next, Publisher, Source, topology};
 use runner::Runner;
 use store::Store;
@@ -132,7 +131,7 @@ async fn consume(
     abort: CancellationToken,
 ) {
     let Some(mut consumer) = open_consumer(&connection, Source::Lane(lane), &stop).await else { return };
-    let mut breaker = context.runner.judge().watch_breaker();
+    let judges = context.runner.judges();
     let mut tasks = JoinSet::new();
     loop {
         tokio::select! {
@@ -149,13 +148,11 @@ async fn consume(
                 Next::Stopped => break,
             },
             Some(joined) = tasks.join_next() => log_panic(joined),
-            changed = breaker.changed(), if !consumer.is_paused() => {
-                if changed.is_ok() && matches!(*breaker.borrow_and_update(), BreakerState::Open { .. }) {
-                    tracing::warn!(lane = lane.routing_key(), "the judge cannot be asked; consuming pauses");
-                    consumer.pause().await;
-                }
+            () = judges.wait_until_unusable(), if !consumer.is_paused() => {
+                tracing::warn!(lane = lane.routing_key(), "the judge cannot be asked; consuming pauses");
+                consumer.pause().await;
             }
-            () = context.runner.judge().wait_until_maybe_closed(&stop), if consumer.is_paused() => {
+            () = judges.wait_until_maybe_usable(&stop), if consumer.is_paused() => {
                 tracing::info!(lane = lane.routing_key(), "the judge may be asked again; consuming goes on");
                 consumer.resume();
             }

@@ -16,7 +16,7 @@ mod facts;
 use std::hint::black_box;
 use std::time::Duration;
 
-use audit::{Outcome, assess};
+use audit::{Outcome, Unit, assess};
 use criterion::{Criterion, criterion_group, criterion_main};
 use trace::Kind;
 
@@ -32,7 +32,7 @@ fn verification(criterion: &mut Criterion) {
             demand(*kind, &case, &reply);
             group.bench_function(case.name, |bencher| {
                 bencher.iter_with_large_drop(|| {
-                    assess(*kind, black_box(&case.trace), None, black_box(&reply), Some("stop"))
+                    assess(*kind, black_box(&case.trace), &Unit::Whole, black_box(&reply), Some("stop"))
                 });
             });
         }
@@ -42,7 +42,7 @@ fn verification(criterion: &mut Criterion) {
 
 /// A case must be what it claims to be, or its figure means nothing.
 fn demand(kind: Kind, case: &Case, reply: &str) {
-    let assessment = assess(kind, &case.trace, None, reply, Some("stop")).expect("the kind is there");
+    let assessment = assess(kind, &case.trace, &Unit::Whole, reply, Some("stop")).expect("the kind is there");
     let expected = if case.is_consistent { Outcome::Accepted } else { Outcome::Content };
     assert_eq!(
         assessment.outcome,

@@ -1,19 +1,39 @@
-//! The audit kinds. Each is one folder: its prompt, its typed reply, and its mapping into the common report.
+//! The audit kinds. Each is one folder: its prompts, its typed reply, its mapping into the common
+//! report, its rules without a judge, and its reasons to involve people.
 
+pub mod evidence_check;
+pub mod extraction;
 pub mod faithfulness;
+pub mod gate;
+pub mod hallucination_eval;
+pub mod reference;
+mod shape;
 
 use serde_json::Value;
 use trace::{Kind, Trace};
 
 use crate::Assessment;
-use crate::report::Span;
+use crate::evidence::Basis;
+use crate::policy;
+use crate::report::Report;
+use crate::routing::{self, Decision, Reason};
+use crate::units::Unit;
 
 /// A kind that the contract names and this version cannot run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the audit kind `{0}` is not available in this version; available: faithfulness")]
+#[error("the audit kind `{0}` is not available in this version")]
 pub struct Unavailable(pub Kind);
 
-/// What a kind is made of: data, a reader of its replies, and the rules that need no judge.
+/// Who lists the claims.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listing {
+    /// The judge takes the answer apart.
+    ByJudge,
+    /// We send a numbered list, and every claim of it gets exactly one verdict.
+    Sent,
+}
+
+/// What a kind is made of: data, a reader of its replies, and pure functions on reports.
 #[derive(Debug)]
 pub struct Spec {
     /// Which kind this is.
@@ -22,14 +42,26 @@ pub struct Spec {
     pub prompts: &'static [crate::prompt::Source],
     /// The JSON Schema of a reply, for structured output and for the prompt's tests.
     pub schema: fn() -> Value,
+    /// What the answer is held against.
+    pub basis: Basis,
+    /// Who lists the claims.
+    pub listing: Listing,
+    /// How often the judge is asked again, unless configuration says otherwise.
+    pub retries: policy::Policy,
+    /// What the producer should do when the judge's replies could not be used.
+    pub unusable: Decision,
+    /// Whether the trace's own metadata is shown to the judge.
+    pub shows_metadata: bool,
     /// The required top-level keys of a reply.
     reply_keys: &'static [&'static str],
     /// Reads and verifies one reply object.
-    assess: fn(&Trace, Option<Span>, &Value, Vec<String>) -> Assessment,
-    /// Recomputes score and totals of a report, after sections were merged.
-    pub score: fn(&crate::Report) -> Option<f64>,
+    assess: fn(&Trace, &Unit, &Value, Vec<String>) -> Assessment,
+    /// What follows from the claims: score, and verdicts that a threshold changes.
+    pub conclude: fn(&mut Report, &routing::Circumstances<'_>),
     /// What a rule decides without a call, if one does.
-    pub decide_by_rule: fn(&Trace) -> Option<crate::Report>,
+    pub decide_by_rule: fn(&Trace) -> Option<Report>,
+    /// Why people must see the report, beyond the reasons that all kinds share.
+    pub reasons: fn(&Report, &routing::Circumstances<'_>) -> Vec<Reason>,
 }
 
 impl Spec {
@@ -38,15 +70,9 @@ impl Spec {
         self.reply_keys
     }
 
-    /// Reads and verifies one reply object about `trace` (or one section of its answer).
-    pub fn assess(
-        &self,
-        trace: &Trace,
-        section: Option<Span>,
-        value: &Value,
-        notes: Vec<String>,
-    ) -> Assessment {
-        (self.assess)(trace, section, value, notes)
+    /// Reads and verifies one reply object about a unit of `trace`.
+    pub fn assess(&self, trace: &Trace, unit: &Unit, value: &Value, notes: Vec<String>) -> Assessment {
+        (self.assess)(trace, unit, value, notes)
     }
 }
 
@@ -55,11 +81,9 @@ impl Spec {
 /// # Errors
 /// [`Unavailable`] when this version cannot run the kind.
 pub fn find(kind: Kind) -> Result<&'static Spec, Unavailable> {
-    match kind {
-        Kind::Faithfulness => Ok(&faithfulness::SPEC),
-        other => Err(Unavailable(other)),
-    }
+    ALL.iter().copied().find(|spec| spec.kind == kind).ok_or(Unavailable(kind))
 }
 
 /// Every kind that this version can run.
-pub const AVAILABLE: &[Kind] = &[Kind::Faithfulness];
+pub static ALL: &[&Spec] =
+    &[&faithfulness::SPEC, &hallucination_eval::SPEC, &reference::SPEC, &evidence_check::SPEC, &gate::SPEC];

@@ -162,6 +162,38 @@ impl<'a> Fields<'a> {
         Some(out)
     }
 
+    /// One object, read by `read`.
+    pub fn object<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&mut Fields<'a>) -> Option<T>,
+    ) -> Option<T> {
+        let value = self.required(key, "an object")?;
+        let Value::Object(object) = value else { return self.wrong_type(key, value, "an object") };
+        let mut fields = Fields::new(self.path_of(key), object);
+        let out = read(&mut fields);
+        let (problems, notes) = fields.finish();
+        self.problems.extend(problems);
+        self.notes.extend(notes);
+        out
+    }
+
+    /// An id of a list that we numbered: a string, or the same as a whole number, which is noted.
+    pub fn identifier(&mut self, key: &'static str) -> Option<String> {
+        match self.required(key, "a string")? {
+            Value::String(id) if id.trim().is_empty() => {
+                self.refuse(Code::MissingKey, key, "empty; expected an id of the list");
+                None
+            }
+            Value::String(id) => Some(id.clone()),
+            Value::Number(number) if number.is_u64() => {
+                self.note(key, "a number, read as a string");
+                Some(number.to_string())
+            }
+            other => self.wrong_type(key, other, "a string"),
+        }
+    }
+
     /// Everything that was wrong, and what was odd; keys that nobody asked for are odd.
     pub fn finish(mut self) -> (Vec<Problem>, Vec<String>) {
         let extra: Vec<&String> =

@@ -10,7 +10,7 @@ pub use fields::Fields;
 
 use serde::Serialize;
 
-/// One thing that is wrong with a reply. The codes are a promise to others (DESIGN: "Names").
+/// One thing that is wrong with a reply. The codes are a promise to others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// Which rule was broken.

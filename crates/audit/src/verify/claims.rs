@@ -54,6 +54,27 @@ impl Listed {
         Self { path, text: text.to_owned(), words, content, numbers }
     }
 
+    /// Whether this claim of the judge says what `sent` says, in whatever inflection: no number of its own, and
+    /// most of its words or of the sent ones.
+    pub fn is_about(&self, sent: &Self) -> bool {
+        if self.words == sent.words {
+            return true;
+        }
+        let numbers = Pool::of([sent.text.as_str()]);
+        let is_foreign = |number: &&Number| number.form == Form::Digits && !numbers.holds_loosely(number);
+        if self.numbers.iter().any(|number| is_foreign(&number)) {
+            return false;
+        }
+        let shares_most = |some: &Self, all: &Self| {
+            let mut vocabulary = Vocabulary::default();
+            vocabulary.add(0, &all.text, &all.words);
+            let held = some.content.iter().filter(|word| vocabulary.holds(word)).count();
+            held * 2 >= some.content.len()
+        };
+        shares_most(self, sent) && (!self.content.is_empty() || sent.content.is_empty())
+            || (!sent.content.is_empty() && shares_most(sent, self))
+    }
+
     /// The numbers and dates of the claim that none of its quotes has, as they are written.
     pub fn numbers_not_in<'q>(&self, quotes: impl IntoIterator<Item = &'q str>) -> Vec<&str> {
         let telling: Vec<&Number> =

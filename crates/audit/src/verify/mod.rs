@@ -3,12 +3,16 @@
 
 mod absence;
 mod borders;
+mod check;
 mod claims;
 mod near;
+mod nearest;
 mod quotes;
 
 pub use absence::is_absent;
+pub use check::{Check, Field, Judged};
 pub use claims::{Answer, Checked, Listed};
+pub use nearest::nearest;
 pub use quotes::{Corpus, Found, Missing, Scope};
 
 use crate::text::{self, Form};

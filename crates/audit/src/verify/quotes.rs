@@ -9,6 +9,7 @@ use trace::Trace;
 
 use super::borders::is_whole;
 use super::near;
+use crate::evidence::{Basis, Passage};
 use crate::report::{MatchGrade, Span};
 use crate::text::fold::{Case, Folded, fold};
 use crate::text::{content_words, numbers};
@@ -77,13 +78,18 @@ pub enum Missing {
 }
 
 impl<'a> Corpus<'a> {
-    /// The evidence of `trace`.
+    /// The retrieved evidence of `trace`.
     pub fn new(trace: &'a Trace) -> Self {
+        Self::of(&Basis::Retrieval.passages(trace))
+    }
+
+    /// These passages, in the order in which a report counts them.
+    pub fn of(passages: &[Passage<'a>]) -> Self {
         let mut ids: HashMap<&str, Vec<usize>> = HashMap::new();
-        let chunks = trace.chunks().iter().enumerate().map(|(at, chunk)| {
-            let source_id = chunk.source_id.as_deref().unwrap_or_default();
-            ids.entry(source_id).or_default().push(at);
-            Chunk { source_id, text: chunk.text.as_deref().unwrap_or_default(), folded: OnceCell::new() }
+        let chunks = passages.iter().enumerate().map(|(at, passage)| {
+            // A judge does not repeat white space around an id.
+            ids.entry(passage.source_id.trim()).or_default().push(at);
+            Chunk { source_id: passage.source_id, text: passage.text, folded: OnceCell::new() }
         });
         Self { chunks: chunks.collect(), ids }
     }

@@ -7,7 +7,10 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use audit::{Assessment, Evidence, MatchGrade, Outcome, Report, Span, assess, kinds, text};
+use audit::kinds::Spec;
+use audit::{
+    Assessment, Evidence, MatchGrade, Outcome, Passage, Report, Span, Unit, assess, kinds, text, units,
+};
 use serde_json::{Value, json};
 use trace::{Chunk, Kind, Trace};
 use unicode_normalization::UnicodeNormalization;
@@ -18,7 +21,13 @@ use super::mutation::{Orders, changed};
 type Start = fn(&Trace) -> Value;
 
 /// A valid reply of each kind to start from; a kind without one starts from the first.
-const REPLIES: &[(Kind, Start)] = &[(Kind::Faithfulness, faithfulness)];
+const REPLIES: &[(Kind, Start)] = &[
+    (Kind::Faithfulness, faithfulness),
+    (Kind::HallucinationEval, hallucination_eval),
+    (Kind::Reference, reference),
+    (Kind::EvidenceCheck, evidence_check),
+    (Kind::Gate, gate),
+];
 
 const FINISH_REASONS: [Option<&str>; 5] =
     [None, Some("stop"), Some("length"), Some("content_filter"), Some("\u{0}?")];
@@ -31,7 +40,8 @@ pub fn check(input: &[u8]) -> Outcome {
     }
     TRACES.with(|traces| {
         let mut orders = Orders::new(input);
-        let kind = *orders.one_of(kinds::AVAILABLE);
+        let spec = *orders.one_of(kinds::ALL);
+        let kind = spec.kind;
         let trace = orders.one_of(traces);
         let finish_reason = *orders.one_of(&FINISH_REASONS);
         let mode = orders.byte();
@@ -44,29 +54,35 @@ pub fn check(input: &[u8]) -> Outcome {
                 STARTS.with_borrow_mut(|starts| starts.entry(key).or_insert_with(|| start(trace)).clone());
             changed(reply, trace, &mut orders)
         };
-        let section = (mode & 6 == 6).then_some(Span { start: 3, end: usize::from(mode) });
-        let assessment = assess(kind, trace, section, &content, finish_reason).unwrap();
-        is_sound(&assessment, trace);
+        let section = Span { start: 3, end: usize::from(mode) };
+        let unit = match mode & 14 {
+            6 => Unit::Section(section),
+            14 => Unit::Extraction(None),
+            _ => units::whole(spec, trace, None),
+        };
+        let assessment = assess(kind, trace, &unit, &content, finish_reason).unwrap();
+        is_sound(&assessment, trace, &unit, spec);
         assessment.outcome
     })
 }
 
-fn is_sound(assessment: &Assessment, trace: &Trace) {
+fn is_sound(assessment: &Assessment, trace: &Trace, unit: &Unit, spec: &Spec) {
     let is_accepted = assessment.outcome == Outcome::Accepted;
     assert_eq!(is_accepted, assessment.problems.is_empty());
     for problem in &assessment.problems {
         assert!(problem.path.starts_with('$'), "{problem:?}");
         assert!(!problem.message.is_empty(), "{problem:?}");
     }
-    let has_report = matches!(assessment.outcome, Outcome::Accepted | Outcome::Content);
+    let lists_only = matches!(unit, Unit::Extraction(_));
+    let has_report = !lists_only && matches!(assessment.outcome, Outcome::Accepted | Outcome::Content);
     assert_eq!(has_report, assessment.report.is_some());
     let Some(report) = &assessment.report else { return };
-    is_sound_report(report, trace);
+    is_sound_report(report, trace, &spec.basis.passages(trace));
     // Every number is one that JSON has.
     assert!(!serde_json::to_value(report).unwrap().is_null());
 }
 
-fn is_sound_report(report: &Report, trace: &Trace) {
+fn is_sound_report(report: &Report, trace: &Trace, passages: &[Passage<'_>]) {
     for share in [report.score, report.coverage].into_iter().flatten() {
         assert!((0.0..=100.0).contains(&share), "{share}");
     }
@@ -75,12 +91,12 @@ fn is_sound_report(report: &Report, trace: &Trace) {
         if let Some(span) = claim.answer_span {
             assert!(is_within(span, answer), "{claim:?}");
         }
-        claim.evidence.iter().for_each(|found| stands_there(found, trace));
+        claim.evidence.iter().for_each(|found| stands_there(found, passages));
     }
     for omission in &report.omissions {
-        let chunk = &trace.chunks()[omission.chunk];
-        assert_eq!(Some(omission.source_id.as_str()), chunk.source_id.as_deref());
-        assert!(is_within(omission.span, chunk.text.as_deref().unwrap_or_default()));
+        let passage = &passages[omission.chunk];
+        assert_eq!(omission.source_id, passage.source_id);
+        assert!(is_within(omission.span, passage.text));
     }
     for doubt in &report.doubts {
         assert!(doubt.path.starts_with('$'), "{doubt:?}");
@@ -93,10 +109,10 @@ fn is_within(span: Span, text: &str) -> bool {
 }
 
 /// A quote that was found must have the letters and digits of the place, whatever its typography.
-fn stands_there(found: &Evidence, trace: &Trace) {
-    let chunk = &trace.chunks()[found.chunk];
-    let text = chunk.text.as_deref().unwrap_or_default();
-    assert_eq!(Some(found.source_id.as_str()), chunk.source_id.as_deref());
+fn stands_there(found: &Evidence, passages: &[Passage<'_>]) {
+    let passage = &passages[found.chunk];
+    let text = passage.text;
+    assert_eq!(found.source_id, passage.source_id);
     assert!(is_within(found.span, text), "{found:?}");
     let place = text::slice(text, found.span);
     match found.grade {
@@ -143,6 +159,69 @@ fn faithfulness(trace: &Trace) -> Value {
         "hallucinated_claims": 0, "omitted_facts": 1, "claim_analysis": claims,
         "omission_flags": omission.into_iter().collect::<Vec<_>>(), "overall_assessment": "Fine.",
     })
+}
+
+/// A faithfulness reply in the words of another kind.
+fn in_words_of(trace: &Trace, claim: impl Fn(usize, &Value) -> Value) -> Vec<Value> {
+    let reply = faithfulness(trace);
+    reply["claim_analysis"].as_array().unwrap().iter().enumerate().map(|(at, it)| claim(at, it)).collect()
+}
+
+fn is_grounded(claim: &Value) -> bool {
+    claim["classification"] == "grounded"
+}
+
+fn hallucination_eval(trace: &Trace) -> Value {
+    let claims = in_words_of(trace, |_, claim| {
+        json!({
+            "claim_text": claim["claim_text"], "source_evidence": claim["supporting_evidence"],
+            "evidence_source": claim["source_id"], "notes": "", "confidence": "HIGH",
+            "classification": if is_grounded(claim) { "SUPPORTED" } else { "UNSUPPORTED" },
+            "fabrication": if is_grounded(claim) { None } else { Some("likely") },
+        })
+    });
+    json!({
+        "claims": claims, "total_claims": claims.len(), "supported_claims": claims.len(), "unsupported_claims": 0,
+        "contradicted_claims": 0, "groundedness_score": 100, "overall_assessment": "Fine.",
+    })
+}
+
+fn reference(trace: &Trace) -> Value {
+    let claims = in_words_of(trace, |at, claim| {
+        json!({
+            "claim_id": (at + 1).to_string(), "claim_text": claim["claim_text"], "reference_evidence": null,
+            "explanation": "", "category": "unsupported", "severity": "minor",
+        })
+    });
+    let summary = json!({"total_claims": claims.len(), "grounded_count": 0, "hallucinated_count": 0,
+        "unsupported_count": claims.len()});
+    json!({"analysis": claims, "summary": summary})
+}
+
+fn evidence_check(trace: &Trace) -> Value {
+    let claims = in_words_of(trace, |at, claim| {
+        json!({
+            "claim_id": at + 1, "claim_text": claim["claim_text"], "answer_span": "0-9",
+            "supporting_source": claim["supporting_evidence"], "source_location": claim["source_id"],
+            "missing_evidence_description": if is_grounded(claim) { None } else { Some("A source.") },
+            "verdict": if is_grounded(claim) { "SUPPORTED" } else { "UNSUPPORTED" }, "confidence": "LOW",
+        })
+    });
+    let counts = json!({"total_claims": claims.len(), "supported_claims": claims.len(), "unsupported_claims": 0,
+        "insufficient_evidence_claims": 0, "hallucination_ratio": 0.0});
+    json!({"claims": claims, "overall_assessment": counts})
+}
+
+fn gate(trace: &Trace) -> Value {
+    let claims = in_words_of(trace, |_, claim| {
+        json!({
+            "claim_text": claim["claim_text"], "source_quote": claim["supporting_evidence"],
+            "source_id": claim["source_id"], "confidence": "HIGH",
+            "verdict": if is_grounded(claim) { "grounded" } else { "ungrounded" },
+        })
+    });
+    let all = claims.iter().all(|claim| claim["verdict"] == "grounded");
+    json!({"claims": claims, "overall_verdict": if all { "grounded" } else { "ungrounded" }})
 }
 
 /// The traces that the replies are about.

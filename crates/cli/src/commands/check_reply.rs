@@ -1,6 +1,8 @@
 //! `groundcrew check reply`: would the worker accept this reply?
 
-use audit::{Assessment, Outcome as Verdict, Report, assess, kinds};
+use audit::routing::Circumstances;
+use audit::{Assessment, Outcome as Verdict, Report, SentClaim, assess, kinds, units};
+use serde::Deserialize;
 use trace::{Readiness, Trace, completeness};
 
 use crate::args::CheckReply;
@@ -17,8 +19,14 @@ pub(crate) fn run(args: &CheckReply, settings: &Settings) -> Outcome {
     let bytes = read(&args.reply)?;
     // What is no UTF-8 is replaced, as it is when a reply arrives over HTTP.
     let reply = String::from_utf8_lossy(&bytes);
-    let assessment = assess(args.kind, &trace, None, &reply, args.finish_reason.as_deref())
-        .map_err(|kinds::Unavailable(kind)| Failure::usage(kinds::Unavailable(kind)))?;
+    let spec = kinds::find(args.kind).map_err(Failure::usage)?;
+    let unit = units::whole(spec, &trace, claims(args)?);
+    let mut assessment =
+        assess(args.kind, &trace, &unit, &reply, args.finish_reason.as_deref()).map_err(Failure::usage)?;
+    if let Some(report) = &mut assessment.report {
+        let policy = &settings.worker.project(&trace.project).routing;
+        (spec.conclude)(report, &Circumstances::new(policy, &trace));
+    }
     let mut output = Output::new();
     if args.json.json {
         output.json(&assessment);
@@ -26,6 +34,49 @@ pub(crate) fn run(args: &CheckReply, settings: &Settings) -> Outcome {
         print(&mut output, &assessment);
     }
     if assessment.outcome == Verdict::Accepted { Ok(()) } else { Err(Failure::not_fine()) }
+}
+
+/// The list of claims that the judge was sent: JSON Lines or one JSON array, of texts or of objects with `id` and `text`.
+fn claims(args: &CheckReply) -> Result<Option<Vec<SentClaim>>, Failure> {
+    let Some(path) = &args.claims else { return Ok(None) };
+    let text = String::from_utf8(read(path)?)
+        .map_err(|_| Failure::usage(format!("{}: is not UTF-8", path.display())))?;
+    let entries: Vec<Entry> = match serde_json::from_str(&text) {
+        Ok(entries) => entries,
+        Err(_) => text
+            .lines()
+            .zip(1..)
+            .filter(|(line, _)| !line.trim().is_empty())
+            .map(|(line, number)| {
+                serde_json::from_str(line).map_err(|error| {
+                    let message = format!("{} line {number}: {error}", path.display());
+                    Failure::usage(message).hint(
+                        "each line is a JSON string, or an object with `id` and `text` (or `claim_id` and `claim_text`)",
+                    )
+                })
+            })
+            .collect::<Result<_, Failure>>()?,
+    };
+    let numbered = entries.into_iter().zip(1..).map(|(entry, number): (Entry, u32)| match entry {
+        Entry::Text(text) => SentClaim { id: number.to_string(), text, span: None },
+        Entry::Numbered { id, text } => SentClaim { id: id.to_string(), text, span: None },
+        Entry::Claim(claim) => claim,
+    });
+    Ok(Some(numbered.collect()))
+}
+
+/// One claim of a file.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Entry {
+    Text(String),
+    Claim(SentClaim),
+    Numbered {
+        #[serde(alias = "claim_id")]
+        id: u64,
+        #[serde(alias = "claim_text")]
+        text: String,
+    },
 }
 
 /// The trace as the worker would audit it, with relaxed fields filled in.

@@ -39,10 +39,15 @@ impl Service {
     }
 }
 
-/// Looks at all three and says how they are.
+/// Looks at all of them and says how they are.
 pub(crate) async fn run(args: CheckServices, settings: &Settings) -> Outcome {
-    let (postgres, rabbitmq, judge) = tokio::join!(postgres(settings), rabbitmq(settings), judge(settings));
-    let services = [postgres, rabbitmq, judge];
+    let (postgres, rabbitmq, first) = tokio::join!(postgres(settings), rabbitmq(settings), judge(settings));
+    let mut services = vec![postgres, rabbitmq, first];
+    for judge in &settings.fallback {
+        let service = reach(judge).await;
+        let found = format!("{}: {}", judge.profile.name(), service.found);
+        services.push(Service { found, ..service });
+    }
     let mut output = Output::new();
     if args.json.json {
         output.json(&services);
@@ -155,9 +160,13 @@ async fn judge(settings: &Settings) -> Service {
             "set GROUNDCREW_JUDGE__BASE_URL and GROUNDCREW_JUDGE__MODEL, or start `groundcrew judge practice`",
         );
     };
+    reach(judge).await
+}
+
+async fn reach(judge: &Judge) -> Service {
     match models(judge).await {
         Ok((status, body)) => models_of(judge, status, &body),
-        Err(error) => Service::wrong(NAME, chain(&error), "start the judge, or correct judge.base_url"),
+        Err(error) => Service::wrong("judge", chain(&error), "start the judge, or correct its base_url"),
     }
 }
 
@@ -168,7 +177,7 @@ async fn models(judge: &Judge) -> Result<(StatusCode, Vec<u8>), reqwest::Error> 
         .user_agent(concat!("groundcrew/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())
         .timeout(std::time::Duration::from_millis(profile.connect_timeout_ms.saturating_mul(2)));
-    let mut url = judge.profile.endpoint().clone();
+    let url = judge.profile.models_endpoint();
     let is_loopback = match url.host_str().map(|host| host.trim_matches(['[', ']'])) {
         Some("localhost") => true,
         Some(host) => host.parse().is_ok_and(|address: IpAddr| address.is_loopback()),
@@ -180,12 +189,7 @@ async fn models(judge: &Judge) -> Result<(StatusCode, Vec<u8>), reqwest::Error> 
     if url.scheme() == "http" {
         builder = builder.tls_certs_only([]);
     }
-    let path = url.path().trim_end_matches("/chat/completions").to_owned() + "/models";
-    url.set_path(&path);
-    let mut request = builder.build()?.get(url);
-    if let Some(key) = &profile.api_key {
-        request = request.bearer_auth(key.expose());
-    }
+    let request = builder.build()?.get(url).headers(judge.profile.headers().clone());
     let response = request.send().await.map_err(reqwest::Error::without_url)?;
     let status = response.status();
     Ok((status, response.bytes().await.map_err(reqwest::Error::without_url)?.to_vec()))
@@ -207,11 +211,16 @@ fn models_of(judge: &Judge, status: StatusCode, body: &[u8]) -> Service {
     let practice = if judge.profile.is_practice() { "; this is the practice judge" } else { "" };
     let listed: Option<Vec<String>> =
         serde_json::from_slice::<serde_json::Value>(body).ok().and_then(|list| {
-            let models = list.get("data")?.as_array()?;
-            Some(models.iter().filter_map(|model| Some(model.get("id")?.as_str()?.to_owned())).collect())
+            // One provider calls the list and the names in it otherwise.
+            let models = list.get("data").or_else(|| list.get("models"))?.as_array()?;
+            let name = |model: &serde_json::Value| {
+                let name = model.get("id").or_else(|| model.get("name"))?.as_str()?;
+                Some(name.trim_start_matches("models/").to_owned())
+            };
+            Some(models.iter().filter_map(name).collect())
         });
     match listed {
-        Some(models) if models.iter().any(|listed| listed == model) => {
+        Some(models) if models.iter().any(|listed| listed == model.trim_start_matches("models/")) => {
             Service::fine(NAME, format!("reached, and it has {model}{practice}"))
         }
         Some(_) => Service::fine(

@@ -8,6 +8,7 @@ pub(crate) mod dead;
 mod lines;
 pub(crate) mod migrate;
 pub(crate) mod practice;
+pub(crate) mod prompt;
 pub(crate) mod publish;
 pub(crate) mod queue_status;
 pub(crate) mod review;

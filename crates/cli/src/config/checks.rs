@@ -5,7 +5,7 @@ use std::time::Duration;
 use audit::kinds;
 
 use super::key::Key;
-use super::raw::{Policy, Project, Raw};
+use super::raw::{Judge, Policy, Project, Raw};
 use super::sources::Sources;
 
 /// RabbitMQ closes the channel of a consumer that keeps a delivery for longer than this (its
@@ -47,39 +47,17 @@ pub(super) fn check(raw: &Raw, sources: &mut Sources) {
 
 /// Each time-out must leave room for the ones inside it.
 fn times(raw: &Raw, sources: &mut Sources) {
-    let (judge, queue, database) = (&raw.judge, &raw.queue, &raw.database);
-    let total = judge.total_timeout_s.get();
-    let drain = raw.worker.drain_deadline_s.get();
-    let mut at_most = |key: &[&str], value: Duration, limit_key: &str, limit: Duration| {
-        if value > limit {
-            sources.note(
-                &Key::new(key),
-                format!("must not be longer than {limit_key}, which is {}", limit.as_secs_f64()),
-            );
-        }
-    };
-    at_most(&["judge", "connect_timeout_s"], judge.connect_timeout_s.get(), "judge.total_timeout_s", total);
-    at_most(&["judge", "read_timeout_s"], judge.read_timeout_s.get(), "judge.total_timeout_s", total);
+    let (queue, database) = (&raw.queue, &raw.database);
     at_most(
-        &["judge", "retry_after_min_s"],
-        judge.retry_after_min_s.get(),
-        "judge.retry_after_max_s",
-        judge.retry_after_max_s.get(),
-    );
-    at_most(
-        &["database", "lock_timeout_s"],
+        sources,
+        &Key::new(&["database", "lock_timeout_s"]),
         database.lock_timeout_s.get(),
-        "database.statement_timeout_s",
+        &Key::new(&["database", "statement_timeout_s"]),
         database.statement_timeout_s.get(),
     );
-    if drain <= total {
-        sources.note(
-            &Key::new(&["worker", "drain_deadline_s"]),
-            format!(
-                "must be longer than judge.total_timeout_s, which is {}: a call that is paid for shall end",
-                total.as_secs_f64()
-            ),
-        );
+    judge_times(&Key::new(&["judge"]), &raw.judge, raw, sources);
+    for (name, judge) in &raw.judges {
+        judge_times(&Key::new(&["judges", name]), judge, raw, sources);
     }
     if raw.relay.lease_s.get() < queue.publish_timeout_s.get() * 2 {
         sources.note(
@@ -90,12 +68,61 @@ fn times(raw: &Raw, sources: &mut Sources) {
             ),
         );
     }
+    patience(raw, sources);
+}
+
+fn judge_times(section: &Key, judge: &Judge, raw: &Raw, sources: &mut Sources) {
+    let key = |name: &str| section.child(name);
+    let total = judge.total_timeout_s.get();
+    at_most(
+        sources,
+        &key("connect_timeout_s"),
+        judge.connect_timeout_s.get(),
+        &key("total_timeout_s"),
+        total,
+    );
+    at_most(sources, &key("read_timeout_s"), judge.read_timeout_s.get(), &key("total_timeout_s"), total);
+    at_most(
+        sources,
+        &key("retry_after_min_s"),
+        judge.retry_after_min_s.get(),
+        &key("retry_after_max_s"),
+        judge.retry_after_max_s.get(),
+    );
+    if raw.worker.drain_deadline_s.get() <= total {
+        sources.note(
+            &Key::new(&["worker", "drain_deadline_s"]),
+            format!(
+                "must be longer than {}, which is {}: a call that is paid for shall end",
+                key("total_timeout_s"),
+                total.as_secs_f64()
+            ),
+        );
+    }
+}
+
+fn at_most(sources: &mut Sources, key: &Key, value: Duration, limit_key: &Key, limit: Duration) {
+    if value > limit {
+        sources.note(key, format!("must not be longer than {limit_key}, which is {}", limit.as_secs_f64()));
+    }
+}
+
+/// All tries of all judges of one delivery must end before the broker takes it back.
+fn patience(raw: &Raw, sources: &mut Sources) {
     let tries = raw.worker.quick_tries;
+    let standing_in = raw.judge.fallback.iter().filter_map(|name| raw.judges.get(name));
+    let total: Duration =
+        std::iter::once(&raw.judge).chain(standing_in).map(|judge| judge.total_timeout_s.get()).sum();
     if total * tries.small() >= BROKER_PATIENCE {
+        let whose = if raw.judge.fallback.is_empty() {
+            "judge.total_timeout_s"
+        } else {
+            "judge.total_timeout_s, with that of each judge in judge.fallback,"
+        };
         sources.note(
             &Key::new(&["worker", "quick_tries"]),
             format!(
-                "{} tries of judge.total_timeout_s ({}) take longer than the {} s after which the broker takes a delivery back",
+                "{} tries of {whose} ({}) take longer than the {} s after which the broker takes a delivery back",
                 tries.get(),
                 total.as_secs_f64(),
                 BROKER_PATIENCE.as_secs()
@@ -145,5 +172,5 @@ fn project(key: &Key, project: &Project, sources: &mut Sources) {
 }
 
 fn available() -> String {
-    kinds::AVAILABLE.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(", ")
+    kinds::ALL.iter().map(|spec| spec.kind.as_str()).collect::<Vec<_>>().join(", ")
 }

@@ -5,6 +5,9 @@ use std::fmt;
 /// What every variable of ours begins with.
 pub(crate) const ENV_PREFIX: &str = "GROUNDCREW_";
 
+/// Sections that hold sections with names of the operator's choice.
+pub(crate) const NAMED_SECTIONS: [&str; 2] = ["projects", "judges"];
+
 /// A key such as `judge.model`, part by part.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Key(pub(crate) Vec<String>);
@@ -21,12 +24,25 @@ impl Key {
         Self(parts)
     }
 
-    /// The key of `project_defaults` that stands behind one of a project; none for other keys.
-    pub(crate) fn of_all_projects(&self) -> Option<Self> {
+    /// The key whose type and meaning this one shares: that of `project_defaults` behind one of a project, that of
+    /// `judge` behind one of a judge that stands in. None for other keys.
+    pub(crate) fn template(&self) -> Option<Self> {
+        let [section, _name, rest @ ..] = self.0.as_slice() else { return None };
+        let template = match (section.as_str(), rest) {
+            (_, []) => return None,
+            ("projects", _) => "project_defaults",
+            // A judge that stands in is called what its section is called, and nobody stands in for it.
+            ("judges", [key]) if ["name", "fallback"].contains(&key.as_str()) => return None,
+            ("judges", _) => "judge",
+            _ => return None,
+        };
+        Some(Self([&[template.to_owned()], rest].concat()))
+    }
+
+    /// The section and the name, for a key below one of the sections whose names the operator chooses.
+    pub(crate) fn named_section(&self) -> Option<(&str, &str)> {
         match self.0.as_slice() {
-            [section, _project, rest @ ..] if section == "projects" && !rest.is_empty() => {
-                Some(Self([&["project_defaults".to_owned()], rest].concat()))
-            }
+            [section, name, ..] if NAMED_SECTIONS.contains(&section.as_str()) => Some((section, name)),
             _ => None,
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use toml::{Table, Value};
 
-use super::key::{Key, nearest};
+use super::key::{Key, NAMED_SECTIONS, nearest};
 use super::sources::{DEFAULTS, Origin};
 use super::text;
 
@@ -30,7 +30,7 @@ impl Known {
 
     /// A value of the type that the key has; none for a key that does not exist.
     pub(crate) fn example(&self, key: &Key) -> Option<&Value> {
-        self.0.get(key.of_all_projects().as_ref().unwrap_or(key))
+        self.0.get(key.template().as_ref().unwrap_or(key))
     }
 
     /// Why there is no such key, naming the nearest one; none when there is.
@@ -39,20 +39,23 @@ impl Known {
             return None;
         }
         let is_section = self.0.keys().any(|known| known.starts_with(&key.0));
-        if is_section || matches!(key.0.as_slice(), [projects] if projects == "projects") {
+        if is_section || matches!(key.0.as_slice(), [section] if NAMED_SECTIONS.contains(&section.as_str())) {
             let empty = value.as_table().is_some_and(Table::is_empty);
             return (!empty).then(|| "is a section, not a key: its keys go below it".into());
         }
-        if let [section, project, ..] = key.0.as_slice()
-            && section == "projects"
-        {
+        if let Some((section, name)) = key.named_section() {
             if key.0.len() == 2 {
                 return (!value.is_table()).then(|| "is a section, not a key: its keys go below it".into());
             }
-            let nearest = self.nearest(&key.of_all_projects().as_ref().unwrap_or(key).to_string());
-            let nearest =
-                nearest.replacen("project_defaults", &Key::new(&["projects", project]).to_string(), 1);
-            return Some(format!("is not a key; the nearest one is {nearest}"));
+            let template = if section == "projects" { "project_defaults" } else { "judge" };
+            let alike = Key([&[template.to_owned()], &key.0[2..]].concat());
+            let nearest = self.nearest(&alike.to_string());
+            let nearest = nearest.replacen(template, &Key::new(&[section, name]).to_string(), 1);
+            return Some(match alike.0.last().filter(|_| section == "judges").map(String::as_str) {
+                Some("name") => format!("is not a key: this judge is called {name}"),
+                Some("fallback") => "is not a key: only the first judge names those that stand in".into(),
+                _ => format!("is not a key; the nearest one is {nearest}"),
+            });
         }
         Some(format!("is not a key; the nearest one is {}", self.nearest(&key.to_string())))
     }
@@ -60,6 +63,9 @@ impl Known {
     pub(crate) fn unknown_variable(&self, name: &str) -> String {
         if name.starts_with("GROUNDCREW_PROJECTS__") {
             return "names no key of a project that the configuration file names".into();
+        }
+        if name.starts_with("GROUNDCREW_JUDGES__") {
+            return "names no key of a judge that the configuration file or judge.fallback names".into();
         }
         let variables: Vec<String> = self.0.keys().map(Key::variable).collect();
         let nearest = nearest(name, variables.iter().map(String::as_str)).unwrap_or_default();

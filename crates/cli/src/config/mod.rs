@@ -3,8 +3,10 @@
 mod bounded;
 mod checks;
 mod error;
+mod judges;
 mod key;
 mod known;
+mod prompts;
 mod raw;
 mod settings;
 mod sources;

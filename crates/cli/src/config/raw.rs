@@ -4,8 +4,10 @@
 
 use std::collections::BTreeMap;
 
+use audit::kinds::gate::Threshold;
 use audit::policy::Remedy;
-use judge::{MaxTokensKey, Secret, StructuredOutput};
+use audit::units::Extraction;
+use judge::{MaxTokensKey, ModelRule, Provider, Secret, StructuredOutput};
 use serde::Deserialize;
 use serde_json::Map;
 use trace::Kind;
@@ -24,8 +26,11 @@ pub(crate) struct Raw {
     pub(crate) database: Database,
     pub(crate) queue: Queue,
     pub(crate) judge: Judge,
+    #[serde(default)]
+    pub(crate) judges: BTreeMap<String, Judge>,
     pub(crate) worker: Worker,
     pub(crate) relay: Relay,
+    pub(crate) prompts: Prompts,
     pub(crate) audits: BTreeMap<Kind, Policy>,
     pub(crate) project_defaults: Project,
     #[serde(default)]
@@ -61,16 +66,27 @@ pub(crate) struct Queue {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Judge {
+    /// Empty for a judge that stands in: it is called what its section is called.
+    #[serde(default)]
     pub(crate) name: String,
+    pub(crate) provider: Provider,
     pub(crate) base_url: String,
     pub(crate) model: String,
     pub(crate) api_key: Secret,
     pub(crate) api_key_file: String,
+    pub(crate) api_key_header: String,
+    pub(crate) api_version: String,
+    #[serde(default)]
+    pub(crate) fallback: Vec<String>,
     pub(crate) structured_output: StructuredOutput,
     pub(crate) temperature: OrProvider<Temperature>,
     pub(crate) max_tokens: OrProvider<Whole<1, 1_000_000>>,
+    pub(crate) max_tokens_base: Whole<1, 1_000_000>,
+    pub(crate) max_tokens_factor: Whole<0, 1000>,
+    pub(crate) reasoning_tokens: Whole<0, 1_000_000>,
     pub(crate) max_tokens_key: MaxTokensKey,
     pub(crate) extra_params: Map<String, serde_json::Value>,
+    pub(crate) model_map: BTreeMap<String, ModelRule>,
     pub(crate) connect_timeout_s: Timeout,
     pub(crate) read_timeout_s: Timeout,
     pub(crate) total_timeout_s: Timeout,
@@ -86,7 +102,19 @@ pub(crate) struct Judge {
     pub(crate) price_output_per_million: Option<Money>,
     pub(crate) price_cached_input_per_million: Option<Money>,
     pub(crate) currency: String,
+    pub(crate) prices: BTreeMap<String, Price>,
     pub(crate) practice: Option<bool>,
+}
+
+/// What a million tokens of one model cost.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Price {
+    pub(crate) input_per_million: Money,
+    pub(crate) output_per_million: Money,
+    pub(crate) cached_input_per_million: Option<Money>,
+    /// None: the judge's own currency.
+    pub(crate) currency: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -100,6 +128,8 @@ pub(crate) struct Worker {
     pub(crate) max_age_h: Whole<1, 720>,
     pub(crate) quick_tries: Whole<1, 20>,
     pub(crate) max_unit_chars: Whole<200, 1_000_000>,
+    pub(crate) claims_per_call: Whole<1, 100>,
+    pub(crate) claim_extraction: Extraction,
     pub(crate) reply_to_prefixes: Vec<String>,
 }
 
@@ -118,6 +148,13 @@ pub(crate) struct Policy {
     pub(crate) content: Budget,
     pub(crate) together: Whole<0, 20>,
     pub(crate) max_replies: Whole<1, 1000>,
+    pub(crate) repeat: Whole<1, 20>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Prompts {
+    pub(crate) dir: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -133,6 +170,10 @@ pub(crate) struct Project {
     pub(crate) audits: Vec<Kind>,
     pub(crate) requirements: Requirements,
     pub(crate) review_below: Share,
+    pub(crate) max_contradicted: Whole<0, 10_000>,
+    pub(crate) max_unsupported: Whole<0, 10_000>,
+    pub(crate) max_hallucination_ratio: Share,
+    pub(crate) evidence_threshold: Threshold,
     pub(crate) high_risk_domains: Vec<String>,
     pub(crate) sample_passed: Share,
     pub(crate) sample_passed_high_risk: Share,

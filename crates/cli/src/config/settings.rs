@@ -4,17 +4,16 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use audit::policy::{Budget, Policy};
-use judge::{Limits, Price, Profile, ProfileError, ProfileSettings, Secret};
+use audit::units::Cut;
+use judge::{Limits, Profile, Secret};
 use trace::{Kind, Provenance, Requirements};
 use worker::{Lanes, Project, RelaySettings};
 
-use super::checks;
 use super::key::Key;
+use super::prompts;
 use super::raw::{self, IdFrom, LogFormat, RankFrom, Raw, TimeFrom};
 use super::sources::Sources;
-
-/// How the practice judge's only model may be called: a short word, or its own name.
-const PRACTICE_MODELS: [&str; 2] = ["practice", practice::MODEL];
+use super::{checks, judges};
 
 /// A configuration without contradictions. What is not needed by every command may be missing.
 #[derive(Debug)]
@@ -23,6 +22,8 @@ pub(crate) struct Settings {
     pub(crate) queue: Queue,
     /// None when no judge is named.
     pub(crate) judge: Option<Judge>,
+    /// The judges that stand in for it, in their order.
+    pub(crate) fallback: Vec<Judge>,
     pub(crate) worker: worker::Settings,
     pub(crate) runner: runner::Settings,
     pub(crate) log: Log,
@@ -64,9 +65,11 @@ pub(super) fn check(raw: Raw, sources: &mut Sources) -> Option<Settings> {
     checks::check(&raw, sources);
     let database_url = database_url(&raw.database, sources);
     let queue = queue_settings(&raw, sources);
-    let judge = judge(&raw.judge, sources);
+    let (judge, fallback) = judges::judges(&raw, sources);
     let max_age = Duration::from_secs(raw.worker.max_age_h.get() * 3600);
     let policies = raw.audits.iter().map(|(kind, policy)| (*kind, policy_of(policy))).collect();
+    let repeats = raw.audits.iter().map(|(kind, policy)| (*kind, policy.repeat.small())).collect();
+    let prompts = prompts::library(&raw.prompts.dir, sources)?;
     let projects: HashMap<String, Project> =
         raw.projects.iter().map(|(name, project)| (name.clone(), project_of(project))).collect();
     let database = Database {
@@ -92,17 +95,23 @@ pub(super) fn check(raw: Raw, sources: &mut Sources) -> Option<Settings> {
             poll: Duration::from_millis(raw.relay.poll_ms.get()),
         },
         policies,
+        repeats,
         projects,
         default_project: project_of(&raw.project_defaults),
     };
     let runner = runner::Settings {
-        max_unit_chars: raw.worker.max_unit_chars.count(),
+        cut: Cut {
+            max_chars: raw.worker.max_unit_chars.count(),
+            claims_per_call: raw.worker.claims_per_call.count(),
+            extraction: raw.worker.claim_extraction,
+        },
+        prompts,
         quick_tries: raw.worker.quick_tries.small(),
         delays: judge::delay::DelaySettings::default(),
         max_age,
     };
     let log = Log { format: raw.log.format, level: raw.log.level };
-    sources.problems.is_empty().then_some(Settings { database, queue, judge, worker, runner, log })
+    sources.problems.is_empty().then_some(Settings { database, queue, judge, fallback, worker, runner, log })
 }
 
 fn database_url(raw: &raw::Database, sources: &mut Sources) -> Option<Secret> {
@@ -150,94 +159,8 @@ fn queue_settings(raw: &Raw, sources: &mut Sources) -> Queue {
     }
 }
 
-fn judge(raw: &raw::Judge, sources: &mut Sources) -> Option<Judge> {
-    let key = |name: &str| Key::new(&["judge", name]);
-    let api_key = secret(&raw.api_key, &raw.api_key_file, &key("api_key_file"), sources);
-    match (raw.base_url.trim().is_empty(), raw.model.trim().is_empty()) {
-        (true, true) => return None,
-        (true, false) => {
-            sources.note(
-                &key("base_url"),
-                "is missing: judge.model names a model, and no judge that has it".into(),
-            );
-            return None;
-        }
-        (false, true) => {
-            sources
-                .note(&key("model"), "is missing: which model shall the judge at judge.base_url use?".into());
-            return None;
-        }
-        (false, false) => {}
-    }
-    let is_called_practice = PRACTICE_MODELS.contains(&raw.model.as_str());
-    if is_called_practice && raw.practice == Some(false) {
-        sources.note(&key("practice"), "contradicts judge.model, which is the practice judge's".into());
-    }
-    let price = price(raw, sources);
-    let settings = ProfileSettings {
-        name: raw.name.clone(),
-        api_key,
-        structured_output: raw.structured_output,
-        temperature: raw.temperature.value().map(|temperature| temperature.0),
-        max_tokens: raw.max_tokens.value().map(|tokens| tokens.small()),
-        max_tokens_key: raw.max_tokens_key,
-        extra_params: raw.extra_params.clone(),
-        connect_timeout_ms: raw.connect_timeout_s.ms(),
-        read_timeout_ms: raw.read_timeout_s.ms(),
-        total_timeout_ms: raw.total_timeout_s.ms(),
-        max_reply_bytes: raw.max_reply_bytes.count(),
-        price,
-        practice: raw.practice.unwrap_or(is_called_practice),
-        ..ProfileSettings::new("", raw.base_url.trim(), raw.model.clone())
-    };
-    let limits = Limits {
-        max_concurrency: raw.max_concurrency.count(),
-        recover_after: raw.recover_after.small(),
-        breaker_failures: raw.breaker_failures.small(),
-        breaker_open_ms: raw.breaker_open_s.ms(),
-        breaker_permanent_open_ms: raw.breaker_permanent_open_s.ms(),
-        retry_after_min_ms: raw.retry_after_min_s.ms(),
-        retry_after_max_ms: raw.retry_after_max_s.ms(),
-    };
-    match Profile::new(settings) {
-        Ok(profile) => Some(Judge { profile, limits }),
-        Err(ProfileError { key: name, problem, .. }) => {
-            // Time-outs that contradict each other were noted before, in the words of this configuration.
-            if !name.ends_with("_timeout_ms") {
-                let name = if name == "price.currency" {
-                    "currency"
-                } else {
-                    name.split('.').next().unwrap_or_default()
-                };
-                sources.note(&key(name), problem);
-            }
-            None
-        }
-    }
-}
-
-fn price(raw: &raw::Judge, sources: &mut Sources) -> Option<Price> {
-    let cached = raw.price_cached_input_per_million;
-    match (raw.price_input_per_million, raw.price_output_per_million) {
-        (Some(input), Some(output)) => Some(Price {
-            input_per_million: input.0,
-            output_per_million: output.0,
-            cached_input_per_million: cached.map(|price| price.0),
-            currency: raw.currency.clone(),
-        }),
-        (None, None) if cached.is_none() => None,
-        (input, _) => {
-            let missing =
-                if input.is_none() { "price_input_per_million" } else { "price_output_per_million" };
-            let message = "is missing: a price needs both input and output, or the cost is not known".into();
-            sources.note(&Key::new(&["judge", missing]), message);
-            None
-        }
-    }
-}
-
 /// A secret from its variable, or else from its file.
-fn secret(value: &Secret, file: &str, file_key: &Key, sources: &mut Sources) -> Option<Secret> {
+pub(super) fn secret(value: &Secret, file: &str, file_key: &Key, sources: &mut Sources) -> Option<Secret> {
     if !value.expose().is_empty() {
         return Some(value.clone());
     }
@@ -280,6 +203,10 @@ fn project_of(raw: &raw::Project) -> Project {
         },
         routing: audit::routing::Policy {
             review_below: raw.review_below.0,
+            max_contradicted: raw.max_contradicted.count(),
+            max_unsupported: raw.max_unsupported.count(),
+            max_hallucination_ratio: raw.max_hallucination_ratio.0,
+            evidence_threshold: raw.evidence_threshold,
             high_risk_domains: raw.high_risk_domains.clone(),
             sample_passed: raw.sample_passed.0,
             sample_passed_high_risk: raw.sample_passed_high_risk.0,

@@ -10,7 +10,7 @@ use toml::{Table, Value};
 use super::error::{ConfigError, Problem};
 use super::key::{ENV_PREFIX, Key, shout};
 use super::known::Known;
-use super::text::{entries, has_password, insert, is_secret, parse, shown};
+use super::text::{entries, has_password, insert, is_judge_key, is_secret, parse, shown};
 
 /// Every key with its default, and the explanation of each.
 pub(crate) const DEFAULTS: &str = include_str!("../../../../config.default.toml");
@@ -66,8 +66,8 @@ pub(crate) struct Entry {
 pub(crate) struct Sources {
     known: Known,
     defaults: BTreeMap<Key, Entry>,
-    /// The projects that the file names.
-    projects: BTreeSet<String>,
+    /// The projects that the file names, and the judges that it or `judge.fallback` names: section and name.
+    named: BTreeSet<(String, String)>,
     pub(crate) entries: BTreeMap<Key, Entry>,
     pub(crate) problems: Vec<Problem>,
     /// Variables that look like keys and are none.
@@ -91,7 +91,7 @@ impl Sources {
             known,
             entries: defaults.clone(),
             defaults,
-            projects: BTreeSet::new(),
+            named: BTreeSet::new(),
             problems: Vec::new(),
             warnings: Vec::new(),
         };
@@ -105,13 +105,15 @@ impl Sources {
                 sources.set_from_file(key, entry);
             }
         }
-        let mut variables: Vec<_> = environment.into_iter().collect();
+        let mut variables: Vec<(OsString, OsString)> = environment.into_iter().collect();
         // The variables that everyone expects come first, so that the ones with our own names win over them.
         variables.sort_by_key(|(name, _)| (name.to_string_lossy().starts_with(ENV_PREFIX), name.clone()));
+        sources.name_judges(&variables);
         for (name, value) in variables {
             sources.set_from_environment(&name.to_string_lossy(), value);
         }
         sources.inherit_project_defaults();
+        sources.inherit_judge_defaults();
         Ok(sources)
     }
 
@@ -127,7 +129,7 @@ impl Sources {
     /// Notes what is wrong with a key's value, and puts the default back so that reading can go on.
     pub(crate) fn reject(&mut self, key: &Key, message: String) {
         self.note(key, message);
-        match self.defaults.get(key).or_else(|| self.defaults.get(&key.of_all_projects()?)) {
+        match self.defaults.get(key).or_else(|| self.defaults.get(&key.template()?)) {
             Some(default) => self.entries.insert(key.clone(), default.clone()),
             None => self.entries.remove(key),
         };
@@ -172,10 +174,8 @@ impl Sources {
             self.problems.push(Problem { key: key.to_string(), value, origin: Some(entry.origin), message });
             return;
         }
-        if let [section, project, ..] = key.0.as_slice()
-            && section == "projects"
-        {
-            self.projects.insert(project.clone());
+        if let Some((section, name)) = key.named_section() {
+            self.named.insert((section.to_owned(), name.to_owned()));
         }
         // A section without keys says nothing.
         if self.known.example(&key).is_some() {
@@ -187,11 +187,10 @@ impl Sources {
     fn refusal(&self, key: &Key, entry: &Entry) -> Option<String> {
         let text = entry.value.as_str().unwrap_or_default();
         match key.to_string().as_str() {
-            "judge.api_key" if entry.value.as_str() != Some("") => Some(
-                "a secret must not stand in a configuration file: set GROUNDCREW_JUDGE__API_KEY, or name a file that \
-                 holds it in judge.api_key_file"
-                    .into(),
-            ),
+            name if is_judge_key(key) && entry.value.as_str() != Some("") => Some(format!(
+                "a secret must not stand in a configuration file: set {}, or name a file that holds it in {name}_file",
+                key.variable()
+            )),
             name @ ("database.url" | "queue.url") if has_password(text) => Some(format!(
                 "a URL with a password must not stand in a configuration file: set {}, or name a file that holds it in \
                  {name}_file",
@@ -205,7 +204,9 @@ impl Sources {
         let well_known = WELL_KNOWN.iter().find(|(known, _)| *known == name).map(|(_, key)| Key::new(key));
         let Some(key) = well_known.or_else(|| self.key_of_variable(name)) else { return };
         let origin = Origin::Environment(name.to_owned());
-        let is_named = key.of_all_projects().is_none() || self.projects.contains(&key.0[1]);
+        let is_named = key
+            .named_section()
+            .is_none_or(|(section, name)| self.named.contains(&(section.to_owned(), name.to_owned())));
         let Some(example) = self.known.example(&key).filter(|_| is_named) else {
             let message = self.known.unknown_variable(name);
             self.problems.push(Problem { key: name.to_owned(), value: None, origin: None, message });
@@ -232,18 +233,30 @@ impl Sources {
             return None;
         }
         let mut parts: Vec<String> = rest.split("__").map(str::to_ascii_lowercase).collect();
-        if let [section, project, ..] = parts.as_mut_slice()
-            && section.as_str() == "projects"
-            && let Some(named) = self.project_of_variable(project)
-        {
-            *project = named;
+        if let [section, name, ..] = parts.as_mut_slice() {
+            let alike = |named: &&(String, String)| named.0 == *section && shout(&named.1) == shout(name);
+            if let Some((_, named)) = self.named.iter().find(alike) {
+                *name = named.clone();
+            }
         }
         Some(Key(parts))
     }
 
-    /// The project of the file whose name looks like this in the environment.
-    fn project_of_variable(&self, part: &str) -> Option<String> {
-        self.projects.iter().find(|name| shout(name) == shout(part)).cloned()
+    /// Notes which judges stand in, wherever that is said: their variables are known by it.
+    fn name_judges(&mut self, variables: &[(OsString, OsString)]) {
+        let key = Key::new(&["judge", "fallback"]);
+        let value = |text: &OsString| parse(text.to_str().unwrap_or_default(), &Value::Array(Vec::new()));
+        let variable = variables.iter().find(|(name, text)| *name == *key.variable() && !text.is_empty());
+        let value =
+            variable.map(|(_, text)| value(text)).or_else(|| Some(self.entries.get(&key)?.value.clone()));
+        let names = value.and_then(|value| value.as_array().cloned()).unwrap_or_default();
+        for name in names.iter().filter_map(Value::as_str) {
+            self.named.insert(("judges".to_owned(), name.to_owned()));
+        }
+    }
+
+    fn names_in(&self, section: &str) -> Vec<String> {
+        self.named.iter().filter(|(known, _)| known == section).map(|(_, name)| name.clone()).collect()
     }
 
     /// Gives each named project what the defaults of all projects say.
@@ -254,12 +267,27 @@ impl Sources {
             .filter(|(key, _)| key.0[0] == "project_defaults")
             .map(|(key, entry)| (key.clone(), entry.value.clone()))
             .collect();
-        for name in &self.projects {
+        for name in self.names_in("projects") {
             for (key, value) in &defaults {
                 let mut parts = vec!["projects".to_owned(), name.clone()];
                 parts.extend_from_slice(&key.0[1..]);
                 let entry = Entry { value: value.clone(), origin: Origin::ProjectDefaults };
                 self.entries.entry(Key(parts)).or_insert(entry);
+            }
+        }
+    }
+
+    /// Gives each judge that stands in the built-in defaults, and nothing that was said about the first one: its
+    /// address and its key are nobody else's business.
+    fn inherit_judge_defaults(&mut self) {
+        for name in self.names_in("judges") {
+            for (key, default) in &self.defaults {
+                let mut parts = vec!["judges".to_owned(), name.clone()];
+                parts.extend_from_slice(&key.0[1..]);
+                let own = Key(parts);
+                if key.0[0] == "judge" && own.template().is_some() {
+                    self.entries.entry(own).or_insert_with(|| default.clone());
+                }
             }
         }
     }

@@ -66,6 +66,7 @@ fn every_documented_key_is_read_and_every_key_that_is_read_is_documented() {
     read.extend(below(&["judge"], fields::<raw::Judge>()));
     read.extend(below(&["worker"], fields::<raw::Worker>()));
     read.extend(below(&["relay"], fields::<raw::Relay>()));
+    read.extend(below(&["prompts"], fields::<raw::Prompts>()));
     read.extend(below(&["log"], fields::<raw::Log>()));
     let project = fields::<raw::Project>().into_iter().filter(|field| field != "requirements").collect();
     read.extend(below(&["project_defaults"], project));
@@ -81,7 +82,7 @@ fn every_documented_key_is_read_and_every_key_that_is_read_is_documented() {
     }
     assert_eq!(documented, read);
     let mut sections: Vec<String> = fields::<Raw>();
-    sections.retain(|section| section != "projects");
+    sections.retain(|section| section != "projects" && section != "judges");
     let documented: BTreeSet<&str> = documented.iter().map(|key| key.split('.').next().unwrap()).collect();
     assert_eq!(documented, sections.iter().map(String::as_str).collect());
 }
@@ -92,10 +93,19 @@ fn another(key: &Key, default: &Value) -> String {
         "database.url" => "postgres://user:secret@db/audits".into(),
         "queue.url" => "amqp://user:secret@broker/audits".into(),
         "judge.base_url" => "http://127.0.0.1:1/v1".into(),
+        "judge.provider" => "anthropic".into(),
+        // Its judges need sections of their own.
+        "judge.fallback" => String::new(),
+        "judge.api_key_header" => "api-key".into(),
+        "judge.prices" => r#"{"m-2": {"input_per_million": 1, "output_per_million": 2.5}}"#.into(),
+        "judge.model_map" => r#"{"m": {"omit": ["temperature"], "thinks": true}}"#.into(),
         "judge.structured_output" => "json_object".into(),
         "judge.max_tokens_key" => "max_completion_tokens".into(),
         "judge.extra_params" => r#"{"seed": 7, "nested": {"a": [1, 2]}}"#.into(),
         "judge.currency" => "EUR".into(),
+        "project_defaults.evidence_threshold" => "strict".into(),
+        "worker.claim_extraction" => "judge".into(),
+        "prompts.dir" => env!("CARGO_MANIFEST_DIR").into(),
         "log.format" => "json".into(),
         "log.level" => "debug".into(),
         "queue.retry_tiers_s" => "1, 2.5, 60".into(),
@@ -229,4 +239,61 @@ fn everything_that_is_wrong_is_said_at_once() {
     };
     let keys: Vec<&str> = problems.iter().map(|problem| problem.key.as_str()).collect();
     assert_eq!(keys, ["jugde.model", "log.level", "queue.heartbeat_s", "queue.retry_tiers_s"]);
+}
+
+const TWO_JUDGES: &str = "[judge]\nbase_url = \"http://127.0.0.1:9/v1\"\nmodel = \"m\"\nfallback = [\"the-other\"]\n\
+     max_tokens = 100\n[judges.the-other]\nprovider = \"anthropic\"\nbase_url = \"http://127.0.0.1:8/v1\"\n\
+     model = \"n\"\n[judges.the-other.prices.\"n.1\"]\ninput_per_million = 3\noutput_per_million = 15\n";
+
+#[test]
+fn a_judge_that_stands_in_has_all_keys_and_inherits_nothing_from_the_first() {
+    let variables =
+        [("GROUNDCREW_JUDGE__API_KEY", "s3cret-1"), ("GROUNDCREW_JUDGES__THE_OTHER__API_KEY", "s3cret-2")];
+    let config = load_text(TWO_JUDGES, &variables).unwrap();
+    let [other] = config.settings.fallback.as_slice() else { panic!() };
+    let settings = other.profile.settings();
+    assert_eq!((other.profile.name(), settings.provider), ("the-other", judge::Provider::Anthropic));
+    assert_eq!(settings.max_tokens, Some(8192));
+    assert_eq!(settings.api_key.as_ref().unwrap().expose(), "s3cret-2");
+    assert_eq!(
+        (settings.prices["n.1"].output_per_million, settings.prices["n.1"].currency.as_str()),
+        (15.0, "USD")
+    );
+    assert_eq!(value_of(&config, "judges.the-other.api_key").0.unwrap(), "(hidden)");
+    assert!(!format!("{config:?}").contains("s3cret"));
+    let without = load_text(TWO_JUDGES, &variables[..1]).unwrap();
+    assert_eq!(without.settings.fallback[0].profile.settings().api_key, None);
+}
+
+#[test]
+fn a_judge_that_stands_in_may_be_named_by_variables_alone() {
+    let variables = [
+        ("GROUNDCREW_JUDGE__BASE_URL", "http://127.0.0.1:9/v1"),
+        ("GROUNDCREW_JUDGE__MODEL", "m"),
+        ("GROUNDCREW_JUDGE__FALLBACK", "backup"),
+        ("GROUNDCREW_JUDGES__BACKUP__BASE_URL", "http://127.0.0.1:8/v1"),
+        ("GROUNDCREW_JUDGES__BACKUP__MODEL", "n"),
+    ];
+    let config = load(Some(file("").path()), environment(&variables)).unwrap();
+    assert_eq!(config.settings.fallback[0].profile.model(), "n");
+}
+
+#[test]
+fn an_order_of_judges_that_cannot_be_is_refused() {
+    let keys = |text: &str| match load_text(text, &[]) {
+        Err(ConfigError::Keys(problems)) => {
+            problems.into_iter().map(|problem| problem.key).collect::<Vec<_>>()
+        }
+        other => panic!("{other:?}"),
+    };
+    let first = "[judge]\nbase_url = \"http://127.0.0.1:9/v1\"\nmodel = \"m\"\n";
+    assert_eq!(keys(&format!("{first}fallback = [\"x\"]\n")), ["judges.x.base_url"]);
+    let practice = "[judges.x]\nbase_url = \"http://127.0.0.1:8/v1\"\nmodel = \"practice\"\n";
+    assert_eq!(keys(&format!("{first}fallback = [\"x\"]\n{practice}")), ["judge.fallback"]);
+    let twice = TWO_JUDGES.replace("[\"the-other\"]", "[\"the-other\", \"the-other\", \"default\"]");
+    assert_eq!(keys(&twice), ["judge.fallback", "judge.fallback"]);
+    let secret = format!("{TWO_JUDGES}[judges.third]\napi_key = \"k\"\nname = \"y\"\nmodell = \"z\"\n");
+    assert_eq!(keys(&secret), ["judges.third.api_key", "judges.third.modell", "judges.third.name"]);
+    let slow = format!("{TWO_JUDGES}[judges.third]\nread_timeout_s = 200\n");
+    assert_eq!(keys(&slow), ["judges.third.read_timeout_s"]);
 }

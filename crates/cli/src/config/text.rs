@@ -8,8 +8,11 @@ use toml::{Table, Value};
 use super::key::Key;
 use super::sources::{Entry, Origin};
 
-/// Keys whose values are shown nowhere.
+/// Keys whose values are shown nowhere; so are those of judges that stand in.
 const SECRETS: [[&str; 2]; 3] = [["judge", "api_key"], ["database", "url"], ["queue", "url"]];
+
+/// Keys of a judge whose tables are values: their keys are names of models, or a provider's own.
+const TABLES: [&str; 3] = ["extra_params", "prices", "model_map"];
 
 /// All keys of a TOML text with their values and lines. Lists, and tables that are values themselves, stay whole.
 pub(crate) fn entries(
@@ -30,7 +33,7 @@ fn flatten(parent: &Key, table: &DeTable<'_>, values: &Table, found: &mut impl F
     for (name, spanned) in table {
         let key = parent.child(name.get_ref());
         let Some(value) = values.get(name.get_ref().as_ref()) else { continue };
-        let is_value = key == Key::new(&["judge", "extra_params"]);
+        let is_value = is_table(&key);
         match (spanned.get_ref(), value) {
             (DeValue::Table(inner), Value::Table(inner_values)) if !is_value && !inner.is_empty() => {
                 flatten(&key, inner, inner_values, found);
@@ -89,7 +92,22 @@ pub(crate) fn has_password(url: &str) -> bool {
 }
 
 pub(crate) fn is_secret(key: &Key) -> bool {
+    let template = key.template();
+    let key = template.as_ref().unwrap_or(key);
     SECRETS.iter().any(|secret| key == &Key::new(secret))
+}
+
+/// Whether this is the key of some judge's API.
+pub(crate) fn is_judge_key(key: &Key) -> bool {
+    key.0.first().is_some_and(|section| section == "judge" || section == "judges") && is_secret(key)
+}
+
+fn is_table(key: &Key) -> bool {
+    let template = key.template();
+    matches!(
+        template.as_ref().unwrap_or(key).0.as_slice(),
+        [section, name] if section == "judge" && TABLES.contains(&name.as_str())
+    )
 }
 
 /// A value as it may be printed.

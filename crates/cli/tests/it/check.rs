@@ -108,11 +108,93 @@ fn a_reply_may_hold_any_bytes() {
 #[test]
 fn a_reply_about_a_trace_that_is_never_judged_is_wrong_usage() {
     let mut shown = String::new();
-    for (trace, options) in [(INCOMPLETE, ""), ("{}", ""), (TRACE, "--kind gate")] {
+    for (trace, options) in [(INCOMPLETE, ""), ("{}", ""), (TRACE, "--kind reference")] {
         let call = Call::new().file("trace.json", trace).file("reply.txt", REPLY);
         let run = call.run(&format!("check reply --trace trace.json --reply reply.txt {options}"));
         assert_eq!(run.code, 2);
         shown.push_str(&run.shown());
     }
     insta::assert_snapshot!(shown);
+}
+
+/// A trace with a reference of two sentences.
+const WITH_REFERENCE: &str = r#"{"schema": "groundcrew.trace/v1", "trace_id": "pool", "project": "cases",
+    "query": "What does the pool cost?", "answer": "A swim costs 4 euro. It opens at 7.",
+    "reference": [{"text": "A swim costs 4 euro. It opens at 7:00."}]}"#;
+
+/// Verdicts about claims with these ids.
+fn verdicts(claims: &[(&str, &str)]) -> String {
+    let entries: Vec<String> = claims
+        .iter()
+        .map(|(id, text)| {
+            format!(
+                r#"{{"claim_id": "{id}", "claim_text": "{text}", "reference_evidence": "A swim costs 4 euro. It opens at 7:00.",
+                    "explanation": "", "category": "grounded", "severity": null}}"#
+            )
+        })
+        .collect();
+    let count = claims.len();
+    format!(
+        r#"{{"analysis": [{}], "summary": {{"total_claims": {count}, "grounded_count": {count},
+            "hallucinated_count": 0, "unsupported_count": 0}}}}"#,
+        entries.join(", ")
+    )
+}
+
+#[test]
+fn a_reply_about_a_list_of_claims_is_held_against_that_list() {
+    let check = |claims: Option<&str>, reply: &str| {
+        let mut call = Call::new().file("trace.json", WITH_REFERENCE).file("reply.txt", reply);
+        let mut options = String::new();
+        if let Some(claims) = claims {
+            call = call.file("claims.jsonl", claims);
+            options = "--claims claims.jsonl".to_owned();
+        }
+        call.run(&format!(
+            "check reply --kind reference --trace trace.json --reply reply.txt --finish-reason stop --json {options}"
+        ))
+    };
+    let split = verdicts(&[("1", "A swim costs 4 euro."), ("2", "It opens at 7.")]);
+    assert_eq!(check(None, &split).code, 0, "without a list every statement is a claim");
+    let only = verdicts(&[("b", "It opens at 7.")]);
+    for list in [
+        r#"{"id": "b", "text": "It opens at 7."}"#,
+        r#"[{"claim_id": "b", "claim_text": "It opens at 7."}]"#,
+    ] {
+        let run = check(Some(list), &only);
+        assert_eq!(run.code, 0, "{list}: {}", run.shown());
+    }
+    let numbered = verdicts(&[("1", "It opens at 7.")]);
+    assert_eq!(check(Some("\"It opens at 7.\"\n"), &numbered).code, 0, "a list of texts is numbered");
+    let run = check(Some("\"It opens at 7.\"\n"), &only);
+    assert!(run.code == 1 && run.stdout.contains("missing_claim"), "{}", run.shown());
+    assert!(run.stdout.contains("invented_claim"), "{}", run.shown());
+    let run = check(Some("It opens at 7.\n"), &only);
+    assert!(run.code == 2 && run.stderr.contains("claims.jsonl line 1"), "{}", run.shown());
+}
+
+#[test]
+fn prompts_are_listed_shown_compared_and_checked() {
+    let run = Call::new().run("prompt list --json");
+    let prompts: Vec<serde_json::Value> = serde_json::from_str(&run.stdout).unwrap();
+    assert!(prompts.iter().filter(|prompt| prompt["current"] == true).count() == 5, "{}", run.shown());
+    let shown = Call::new().run("prompt show gate");
+    assert_eq!(shown.code, 0);
+    let changed = shown.stdout.replace("version: gate-1", "version: gate-mine").replace("last check", "only check");
+    let call = || Call::new().file("prompts/gate.md", &changed).file("gate.md", &changed);
+    let run = call().run("prompt diff gate-1 gate.md");
+    assert!(run.code == 1 && run.stdout.contains("- version: gate-1"), "{}", run.shown());
+    assert_eq!(call().run("prompt diff gate-1 gate").code, 0, "a prompt is the same as itself");
+    assert_eq!(call().run("prompt check gate.md").code, 0);
+    let broken = changed.replace("Room 12 has a ramp and is open", "Room 12 is open");
+    let run = Call::new().file("gate.md", &broken).run("prompt check gate.md");
+    assert!(run.code == 1 && run.stdout.contains("fabricated_quote"), "{}", run.shown());
+    let run = call().file("groundcrew.toml", "[prompts]\ndir = \"prompts\"\n").run("prompt list --json");
+    assert!(run.stdout.contains("gate-mine"), "{}", run.shown());
+    let same = shown.stdout.replace("last check", "only check");
+    let run = Call::new()
+        .file("prompts/gate.md", &same)
+        .file("groundcrew.toml", "[prompts]\ndir = \"prompts\"\n")
+        .run("prompt list");
+    assert!(run.code == 2 && run.stderr.contains("a changed prompt needs a version of its own"), "{}", run.shown());
 }

@@ -28,7 +28,6 @@ const WRONG: &[Wrong] = &[
     ("a word that is not allowed", "[log]\nformat = \"xml\"", &[]),
     ("a share above one", "[project_defaults]\nsample_passed = 2", &[]),
     ("an unknown kind", "[project_defaults]\naudits = [\"faithfullness\"]", &[]),
-    ("a kind that this version lacks", "[project_defaults]\naudits = [\"gate\"]", &[]),
     ("no kind at all", "[project_defaults]\naudits = []", &[]),
     ("a provenance that makes no sense", "[project_defaults]\nrequirements.rank = \"synthetic\"", &[]),
     ("a wrong key of a project", "[projects.park]\nreview_bellow = 0.5", &[]),

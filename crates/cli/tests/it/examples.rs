@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use audit::{Outcome, assess};
+use audit::kinds::faithfulness;
+use audit::{Outcome, Unit, assess};
 use serde_json::Value;
 use trace::{Kind, Readiness, Requirements, Trace, completeness};
 
@@ -37,7 +38,7 @@ fn every_canned_reply_belongs_to_a_trace_and_every_written_one_is_accepted() {
         for reply in canned["replies"].as_array().unwrap() {
             let Some(content) = reply.get("content") else { continue };
             let assessed =
-                assess(Kind::Faithfulness, trace, None, &content.to_string(), Some("stop")).unwrap();
+                assess(Kind::Faithfulness, trace, &Unit::Whole, &content.to_string(), Some("stop")).unwrap();
             assert_eq!(assessed.outcome, Outcome::Accepted, "{trace_id}: {:?}", assessed.problems);
             assert!(assessed.report.unwrap().discrepancies.is_empty(), "{trace_id}");
         }
@@ -52,7 +53,7 @@ fn traces_without_a_canned_reply_are_those_that_no_judge_is_asked_about() {
     for (trace_id, trace) in traces {
         let has_reply = canned.iter().any(|line| line["trace_id"] == trace_id.as_str());
         let asks = match completeness::check(&trace, Kind::Faithfulness, &Requirements::default()) {
-            Readiness::Complete(prepared) => audit::rules::faithfulness(&prepared.trace).is_none(),
+            Readiness::Complete(prepared) => (faithfulness::SPEC.decide_by_rule)(&prepared.trace).is_none(),
             Readiness::Incomplete(_) | Readiness::NotApplicable(_) => false,
         };
         assert_eq!(has_reply, asks, "{trace_id}");

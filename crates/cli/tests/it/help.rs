@@ -26,6 +26,11 @@ const COMMANDS: &[&str] = &[
     "check reply",
     "check config",
     "check services",
+    "prompt",
+    "prompt list",
+    "prompt show",
+    "prompt diff",
+    "prompt check",
     "schema",
     "schema trace",
 ];

@@ -4,7 +4,11 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is how things fail")]
 
+mod anthropic;
 mod breaker;
 mod failures;
+mod gemini;
+mod open_ai;
+mod order;
 mod replies;
 mod server;

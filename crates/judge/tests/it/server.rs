@@ -148,6 +148,57 @@ pub fn completion(content: &str) -> Vec<u8> {
     response("200 OK", body.to_string())
 }
 
+/// A file of `tests/fixtures`.
+pub fn fixture(name: &str) -> String {
+    let path = format!("{}/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// Asks a judge that gets a fixture for its answer. The settings begin as those of a judge with a limit on its
+/// replies and temperature 0. Returns the request and the result.
+pub async fn answered_with(
+    status: &str,
+    reply: &str,
+    change: impl FnOnce(&mut ProfileSettings),
+) -> (Request, Result<Reply, JudgeError>) {
+    let server = Server::sending(response(status, fixture(reply))).await;
+    let mut settings = server.settings();
+    settings.temperature = Some(0.0);
+    settings.max_tokens = Some(8192);
+    change(&mut settings);
+    let result = ask(&judge(settings, &Limits::default())).await;
+    let request = server.requests().remove(0);
+    let (head, body) = request.split_once("\r\n\r\n").unwrap();
+    (Request { head: head.to_owned(), body: serde_json::from_str(body).unwrap() }, result)
+}
+
+/// A request as it arrived.
+pub struct Request {
+    pub head: String,
+    pub body: serde_json::Value,
+}
+
+impl Request {
+    /// The request line without the version.
+    pub fn line(&self) -> &str {
+        self.head.lines().next().unwrap().trim_end_matches(" HTTP/1.1")
+    }
+
+    /// A header's value.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().find_map(|line| {
+            let (key, value) = line.split_once(':')?;
+            key.eq_ignore_ascii_case(name).then_some(value.trim())
+        })
+    }
+
+    /// Compares the body with a fixture.
+    pub fn assert_body(&self, name: &str) {
+        let expected: serde_json::Value = serde_json::from_str(&fixture(name)).unwrap();
+        assert_eq!(self.body, expected, "{name}");
+    }
+}
+
 pub fn judge(settings: ProfileSettings, limits: &Limits) -> Judge {
     Judge::new(Profile::new(settings).unwrap(), limits).unwrap()
 }
@@ -158,6 +209,7 @@ pub fn question() -> Question {
         user: "Größe?".into(),
         schema: serde_json::json!({ "type": "object" }),
         schema_name: "faithfulness".into(),
+        output_chars: 300,
         trace_id: "trace/1 ü".into(),
     }
 }

@@ -35,10 +35,10 @@ pub(super) struct EvidenceSentence<'a> {
 
 /// One or more neighbouring sentences.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Passage<'a> {
-    pub(super) source_id: &'a str,
+pub(crate) struct Passage<'a> {
+    pub(crate) source_id: &'a str,
     /// As it stands in the chunk, letter for letter.
-    pub(super) text: &'a str,
+    pub(crate) text: &'a str,
     /// Share of the claim's words that stand here, 0 to 1.
     pub(super) overlap: f64,
 }
@@ -65,6 +65,11 @@ impl<'a> Evidence<'a> {
 
     pub(super) fn sentences(&self) -> &[EvidenceSentence<'a>] {
         &self.sentences
+    }
+
+    /// Whether a word stands anywhere in the evidence.
+    pub(super) fn has(&self, word: &str) -> bool {
+        self.index.contains_key(word)
     }
 
     /// The single sentence that holds most of the claim's words.

@@ -19,17 +19,28 @@ const POLITE: [&str; 9] = [
     "thank you",
 ];
 
-/// The claims of an answer: its statements without list and citation marks, each once.
+/// The claims of an answer, or of a section of it: its statements without list and citation marks, each once.
 ///
 /// Questions, headings, lead-ins and polite phrases say nothing that evidence could bear out.
-pub(super) fn claims(answer: &str, source_ids: &[&str]) -> Vec<String> {
+pub(super) fn claims(answer: &str, section: Option<&str>, source_ids: &[&str]) -> Vec<String> {
     let mut seen = HashSet::new();
-    text::sentences(answer)
+    sentences_of(answer, section)
         .into_iter()
         .filter(Sentence::is_statement)
         .map(|sentence| without_citations(sentence.text, source_ids))
         .filter(|claim| is_claim(claim) && seen.insert(claim.clone()))
         .collect()
+}
+
+/// The sentences of the section as they read in the whole answer: a list or a fence may have begun before it.
+fn sentences_of(answer: &str, section: Option<&str>) -> Vec<Sentence> {
+    let Some(section) = section else { return text::sentences(answer) };
+    let Some(at) = answer.find(section) else { return text::sentences(section) };
+    let start = answer[..at].chars().count();
+    let covered = start..start + section.chars().count();
+    let mut sentences = text::sentences(answer);
+    sentences.retain(|sentence| covered.contains(&sentence.span.start));
+    sentences
 }
 
 /// The sentences of a chunk, letter for letter as they stand in it.
@@ -46,7 +57,7 @@ pub(super) fn passages(chunk: &str) -> Vec<&str> {
 }
 
 /// Takes source ids in brackets out: for a reader they are citations, whatever they look like.
-fn without_citations(mut claim: String, source_ids: &[&str]) -> String {
+pub(super) fn without_citations(mut claim: String, source_ids: &[&str]) -> String {
     for id in source_ids.iter().filter(|id| !id.is_empty()) {
         claim = claim.replace(&format!(" [{id}]"), "").replace(&format!("[{id}]"), "");
     }
@@ -56,7 +67,8 @@ fn without_citations(mut claim: String, source_ids: &[&str]) -> String {
 fn is_claim(text: &str) -> bool {
     let lower = text.to_lowercase();
     let is_polite = POLITE.iter().any(|phrase| lower.starts_with(phrase));
-    !is_polite && !Words::of(text).content.is_empty()
+    // A number is a matter of fact, however politely it is told.
+    !text::numbers(text).is_empty() || !is_polite && !Words::of(text).content.is_empty()
 }
 
 #[cfg(test)]
@@ -69,9 +81,20 @@ mod tests {
             2) Entry is 8 euro [gate-3][gate-4]. [2]\n- **Dogs** are [not] allowed [rules].\n\nIs that all?\n\
             The gate opens at 10:00 [2].\nI hope this helps.";
         assert_eq!(
-            claims(answer, &["gate-3", "gate-4", "rules"]),
+            claims(answer, None, &["gate-3", "gate-4", "rules"]),
             ["The gate opens at 10:00.", "Entry is 8 euro.", "Dogs are [not] allowed."]
         );
+        assert_eq!(
+            claims("Thank you for buying 5 tickets. Thank you for the visit.", None, &[]),
+            ["Thank you for buying 5 tickets."]
+        );
+    }
+
+    #[test]
+    fn a_section_is_read_in_its_place() {
+        let answer = "The gate opens at 10:00.\n```\nlet entry = 8;\n```\nDogs are allowed.";
+        assert_eq!(claims(answer, Some("```\nDogs are allowed."), &[]), ["Dogs are allowed."]);
+        assert_eq!(claims(answer, Some("Cats are allowed."), &[]), ["Cats are allowed."]);
     }
 
     #[test]

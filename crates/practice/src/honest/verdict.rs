@@ -1,19 +1,21 @@
 //! Deciding about one claim.
 
+use audit::{Severity, verify::is_absent};
+
 use super::{
     align::{Evidence, Passage},
-    report::ClaimAnalysis,
+    analysis::{Claim, Verdict},
     words::Words,
 };
 
 /// A claim with less of its words in a passage is not about the same thing.
-const GROUNDED_OVERLAP: f64 = 0.6;
+pub(super) const GROUNDED_OVERLAP: f64 = 0.6;
 
 /// From here on a passage speaks of the same thing, so that a difference is a contradiction.
-const SAME_TOPIC_OVERLAP: f64 = 0.5;
+pub(super) const SAME_TOPIC_OVERLAP: f64 = 0.5;
 
 /// Less than this is no overlap at all: function words and chance.
-const NO_OVERLAP: f64 = 0.2;
+pub(super) const NO_OVERLAP: f64 = 0.2;
 
 /// Word beginnings of matters where a wrong number or a lost "not" can do harm.
 const DANGER: [&str; 21] = [
@@ -40,31 +42,36 @@ const DANGER: [&str; 21] = [
     "用量",
 ];
 
-/// Decides about one claim.
-pub(super) fn on(claim: &str, evidence: &Evidence<'_>) -> ClaimAnalysis {
-    let words = Words::of(claim);
-    match evidence.passage_for(&words, GROUNDED_OVERLAP) {
-        Some(passage) => grounded(claim, &passage),
-        None => hallucinated(claim, &words, evidence),
+/// Decides about one claim by its words.
+pub(super) fn on<'a>(id: String, text: String, words: &Words, evidence: &Evidence<'a>) -> Claim<'a> {
+    match evidence.passage_for(words, GROUNDED_OVERLAP).filter(is_quotable) {
+        Some(passage) => grounded(id, text, passage),
+        None => not_grounded(id, text, words, evidence),
     }
 }
 
-fn grounded(claim: &str, passage: &Passage<'_>) -> ClaimAnalysis {
-    ClaimAnalysis {
-        claim_text: claim.to_owned(),
-        classification: "grounded".to_owned(),
-        supporting_evidence: Some(passage.text.to_owned()),
-        contradicting_evidence: None,
+/// Whether a passage can be cited: one that reads like "none" would be taken for no passage.
+fn is_quotable(passage: &Passage<'_>) -> bool {
+    !is_absent(passage.text)
+}
+
+fn grounded(id: String, text: String, passage: Passage<'_>) -> Claim<'_> {
+    Claim {
+        id,
+        text,
+        verdict: Verdict::Grounded,
+        passage: Some(passage),
+        severity: None,
         explanation: format!(
             "{:.0} % of the claim's words stand in this passage, with all of its numbers and names.",
             passage.overlap * 100.0
         ),
-        severity: None,
-        source_id: Some(passage.source_id.to_owned()),
+        overlap: passage.overlap,
+        is_foreign: false,
     }
 }
 
-fn hallucinated(claim: &str, words: &Words, evidence: &Evidence<'_>) -> ClaimAnalysis {
+fn not_grounded<'a>(id: String, text: String, words: &Words, evidence: &Evidence<'a>) -> Claim<'a> {
     let best = evidence.best_sentence(words);
     let difference = match best {
         Some((sentence, passage)) => Difference::between(words, &sentence.words, passage.overlap),
@@ -74,15 +81,17 @@ fn hallucinated(claim: &str, words: &Words, evidence: &Evidence<'_>) -> ClaimAna
         .filter(|(sentence, passage)| {
             SAME_TOPIC_OVERLAP <= passage.overlap && difference.contradicts(words, &sentence.words)
         })
-        .map(|(_, passage)| passage);
-    ClaimAnalysis {
-        claim_text: claim.to_owned(),
-        classification: "hallucinated".to_owned(),
-        supporting_evidence: None,
-        contradicting_evidence: contradicting.map(|passage| passage.text.to_owned()),
+        .map(|(_, passage)| passage)
+        .filter(is_quotable);
+    Claim {
+        id,
+        verdict: if contradicting.is_some() { Verdict::Contradicted } else { Verdict::Unsupported },
+        passage: contradicting,
+        severity: Some(difference.severity(&text)),
         explanation: difference.explained(),
-        severity: Some(difference.severity(claim).to_owned()),
-        source_id: contradicting.map(|passage| passage.source_id.to_owned()),
+        overlap: difference.overlap,
+        is_foreign: words.numbers.union(&words.names).any(|word| !evidence.has(word)),
+        text,
     }
 }
 
@@ -114,17 +123,17 @@ impl Difference {
         !self.numbers.is_empty() && has_other_number || self.negation
     }
 
-    fn severity(&self, claim: &str) -> &'static str {
+    fn severity(&self, claim: &str) -> Severity {
         let changes_meaning = !self.numbers.is_empty()
             || (self.negation && NO_OVERLAP <= self.overlap)
             || !self.names.is_empty();
         let lower = claim.to_lowercase();
         if changes_meaning && DANGER.iter().any(|word| lower.contains(word)) {
-            "critical"
+            Severity::Critical
         } else if changes_meaning || self.overlap < NO_OVERLAP {
-            "major"
+            Severity::Major
         } else {
-            "minor"
+            Severity::Minor
         }
     }
 

@@ -33,12 +33,17 @@ static NEGATIONS: WordList = LazyLock::new(|| {
     list(
         "no not never none neither nor without cannot nothing nobody nowhere \
     nicht nie niemals ohne weder kein keine keinen keinem keiner keines nichts niemand \
-    pas jamais sans aucun aucune ningún ninguna nunca sin tampoco",
+    pas jamais sans aucun aucune ningún ninguna nunca sin tampoco \
+    لا ليس ليست لم لن غير بدون",
     )
 });
 
 /// Negations of languages without spaces are endings and particles, not words.
-const CJK_NEGATIONS: [&str; 9] = ["ません", "ない", "なかった", "なく", "ずに", "不", "没", "無い", "未だ"];
+const UNSPACED_NEGATIONS: [&str; 10] =
+    ["ません", "ない", "なかった", "なく", "ずに", "不", "没", "無い", "未だ", "ไม่"];
+
+/// Where the decimal digits of the scripts that are read begin: Arabic, Persian, Devanagari, Thai, full width.
+const ZEROS: [char; 5] = ['٠', '۰', '०', '๐', '０'];
 
 /// A "not" in the evidence counts against a claim only where the claim tells this share of the sentence: in a
 /// long sentence it most likely belongs to something else.
@@ -60,7 +65,7 @@ pub(super) struct Words {
 impl Words {
     pub(super) fn of(text: &str) -> Words {
         let mut words =
-            Words { negated: CJK_NEGATIONS.iter().any(|word| text.contains(word)), ..Words::default() };
+            Words { negated: UNSPACED_NEGATIONS.iter().any(|word| text.contains(word)), ..Words::default() };
         let capitals_mean_names = !has_german_capitals(text);
         for (index, token) in tokens(text).into_iter().enumerate() {
             if token.starts_with(is_numeral) {
@@ -110,7 +115,7 @@ fn tokens(text: &str) -> Vec<&str> {
         rest = &rest[start..];
         let first = rest.chars().next().unwrap_or_default();
         let (belongs, joins): (fn(char) -> bool, &str) = if is_numeral(first) {
-            (is_numeral, ".,:٫")
+            (is_numeral, ".,:٫٬")
         } else if is_unspaced(first) {
             (is_unspaced, "")
         } else {
@@ -155,11 +160,19 @@ fn number(token: &str) -> String {
     }
 }
 
+/// A digit or separator as it is written in ASCII; any other character as it is.
 fn ascii_digit(c: char) -> char {
     match c {
-        '０'..='９' => char::from_u32(u32::from(c) - 0xFF10 + 0x30).unwrap_or(c),
-        _ => c,
+        '٫' => '.',
+        '٬' => ',',
+        _ => digit(c).and_then(|value| char::from_digit(value, 10)).unwrap_or(c),
     }
+}
+
+fn digit(c: char) -> Option<u32> {
+    c.to_digit(10).or_else(|| {
+        ZEROS.iter().find_map(|zero| u32::from(c).checked_sub(u32::from(*zero)).filter(|value| *value < 10))
+    })
 }
 
 /// Cuts what inflection adds, roughly: the same word in two forms should compare equal.
@@ -197,13 +210,14 @@ fn list(words: &'static str) -> HashSet<&'static str> {
 }
 
 fn is_numeral(c: char) -> bool {
-    c.is_ascii_digit() || ('０'..='９').contains(&c)
+    digit(c).is_some()
 }
 
 /// Scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, kana, Han. Hangul has spaces, but
 /// its particles stick to the words, so pairs compare better there too.
 fn is_unspaced(c: char) -> bool {
-    matches!(u32::from(c),
+    !is_numeral(c)
+        && matches!(u32::from(c),
         0x0E00..=0x0EFF | 0x1000..=0x109F | 0x1780..=0x17FF | 0x3005..=0x3007 | 0x3040..=0x30FF
         | 0x3400..=0x9FFF | 0xAC00..=0xD7AF | 0xF900..=0xFAFF | 0xFF66..=0xFF9F | 0x20000..=0x3FFFF)
 }
@@ -224,6 +238,8 @@ mod tests {
             ("0.125", "0.125"),
             ("10:00", "10:00"),
             ("１４００", "1400"),
+            ("١٬٢٥٠٫٥", "1250.5"),
+            ("๒๕๖๗", "2567"),
             ("007", "007"),
         ] {
             assert_eq!(number(token), expected);
@@ -252,10 +268,14 @@ mod tests {
             "Ce n'est pas ouvert.",
             "開いていません。",
             "不开门。",
+            "المتحف غير مجاني.",
+            "ไม่เปิดให้บริการ",
         ] {
             assert!(Words::of(text).negated, "{text}");
         }
-        for text in ["It is open.", "A notable northern knot.", "Er ist offen.", "開いています。"] {
+        for text in
+            ["It is open.", "A notable northern knot.", "Er ist offen.", "開いています。", "เปิดให้บริการ"]
+        {
             assert!(!Words::of(text).negated, "{text}");
         }
     }

@@ -2,7 +2,7 @@ use practice::{Canned, Fault, Faults, Settings};
 use serde_json::json;
 use tokio::time::{Duration, Instant};
 
-use crate::client::{ask, ask_raw, start};
+use crate::client::{ask, ask_raw, body_in, named, start, user_message};
 
 fn canned(lines: &[serde_json::Value]) -> Canned {
     Canned::parse(&lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap()
@@ -62,12 +62,30 @@ async fn the_default_content_needs_no_question() {
 }
 
 #[tokio::test]
-async fn a_canned_report_can_be_spoiled() {
-    let server = start(Settings::default()).await;
-    let report = ask(&server, "t").await.report();
-    let reply = json!({ "content": report, "fault": "unknown_source" });
-    let settings =
-        Settings { canned: canned(&[json!({ "trace_id": "t", "replies": [reply] })]), ..Settings::default() };
-    let server = start(settings).await;
-    assert!(ask(&server, "t").await.content().contains("no-such-source-7731"));
+async fn a_canned_reply_can_be_spoiled_whatever_its_kind() {
+    let honest = start(Settings::default()).await;
+    for kind in audit::kinds::ALL.iter().map(|spec| spec.kind) {
+        let request = body_in(&named(kind.as_str()), "You audit.", &user_message());
+        let report = ask_raw(&honest, "t", &request).await.report();
+        let spoil = |fault: &str| json!({ "content": report, "fault": fault });
+        let replies = json!([spoil("missing_quote"), spoil("invented_claim")]);
+        let canned = canned(&[json!({ "trace_id": "t", "replies": replies })]);
+        let server = start(Settings { canned, ..Settings::default() }).await;
+        let unquoted = ask_raw(&server, "t", &request).await;
+        assert_eq!(unquoted.header("groundcrew-practice-fault"), Some("missing_quote"), "{kind}");
+        assert_ne!(unquoted.report(), report);
+        assert!(ask_raw(&server, "t", &request).await.content().contains("48151"), "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_reply_cannot_be_spoiled_as_one() {
+    let settings = Settings {
+        canned_default: Some("{\"claims\": 1}".into()),
+        faults: Faults::always(Fault::BadEnum),
+        ..Settings::default()
+    };
+    let raw = ask(&start(settings).await, "t").await;
+    assert_eq!(raw.header("groundcrew-practice-fault"), None);
+    assert_eq!(raw.content(), "{\"claims\": 1}");
 }

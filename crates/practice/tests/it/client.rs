@@ -105,13 +105,24 @@ pub fn trace_header(trace_id: &str) -> String {
     if trace_id.is_empty() { String::new() } else { format!("groundcrew-trace-id: {trace_id}\r\n") }
 }
 
+/// A question of the kind `faithfulness`.
 pub fn body(user: &str) -> String {
+    body_in(&named("faithfulness"), "You audit.", user)
+}
+
+/// A question in a dialect: what stands as its `response_format`.
+pub fn body_in(response_format: &Value, system: &str, user: &str) -> String {
     json!({
         "model": "any",
-        "messages": [{ "role": "system", "content": "You audit." }, { "role": "user", "content": user }],
-        "response_format": { "type": "json_schema", "json_schema": { "name": "faithfulness", "schema": {} } },
+        "messages": [{ "role": "system", "content": system }, { "role": "user", "content": user }],
+        "response_format": response_format,
     })
     .to_string()
+}
+
+/// The dialect that names a schema.
+pub fn named(schema: &str) -> Value {
+    json!({ "type": "json_schema", "json_schema": { "name": schema, "schema": {} } })
 }
 
 pub const EVIDENCE: [(&str, &str); 2] = [
@@ -125,7 +136,7 @@ pub const ANSWER: &str = "The Harbour Museum in Porto opened in 1987. Entry is f
 
 /// A prompt with a nonce, as the runner renders it.
 pub fn user_message() -> String {
-    let block = |title: &str, text: &str| format!("<<n0nce {title}>>\n{text}\n<<n0nce end>>\n");
+    let block = |title: &str, text: &str| format!("<<n0nce {title}>>\n{text}\n<</n0nce>>\n");
     let evidence: String = EVIDENCE
         .iter()
         .map(|(id, text)| block(&format!("EVIDENCE {}", json!({ "source_id": id })), text))

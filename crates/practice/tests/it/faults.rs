@@ -78,7 +78,7 @@ async fn messages_without_content() {
 async fn shapes_that_break_the_schema() {
     let twice = with(Fault::DuplicateKey).await.content();
     assert!(is_json(&twice));
-    assert_eq!(twice.matches("\"faithfulness_score\"").count(), 2);
+    assert_eq!(twice.matches("\"claim_analysis\"").count(), 2);
 
     let missing = with(Fault::MissingKey).await.report();
     assert!(claims(&missing).iter().any(|claim| claim.get("classification").is_none()));

@@ -1,7 +1,7 @@
 use practice::Settings;
 use serde_json::json;
 
-use crate::client::{ask, ask_raw, body, get, start, user_message};
+use crate::client::{ask, ask_raw, body, body_in, get, named, start, user_message};
 
 #[tokio::test]
 async fn the_reply_has_every_key_and_adds_up() {
@@ -50,26 +50,33 @@ async fn the_same_question_gets_the_same_bytes() {
 }
 
 #[tokio::test]
-async fn dialects_without_a_schema_name_are_understood() {
+async fn a_message_may_come_in_parts() {
     let server = start(Settings::default()).await;
-    let message = |content: serde_json::Value| json!({ "role": "user", "content": content });
-    for request in [
-        json!({ "messages": [message(json!(user_message()))] }),
-        json!({ "messages": [message(json!(user_message()))], "response_format": { "type": "json_object" } }),
-        json!({ "messages": [message(json!([{ "type": "text", "text": user_message() }]))] }),
-    ] {
-        assert_eq!(ask_raw(&server, "", &request.to_string()).await.report()["total_claims"], 4);
-    }
+    let parts = json!([{ "type": "text", "text": user_message() }]);
+    let whole = body(&user_message());
+    let request = whole.replace(&json!(user_message()).to_string(), &parts.to_string());
+    assert_ne!(request, whole);
+    assert_eq!(ask_raw(&server, "", &request).await.report()["total_claims"], 4);
 }
 
 #[tokio::test]
 async fn what_is_no_question_is_refused() {
     let server = start(Settings::default()).await;
+    let unnamed = |format: serde_json::Value| body_in(&format, "Reply with \"verdict\".", &user_message());
     for (request, word) in [
         ("nonsense".to_owned(), "not a chat completion request"),
         (json!({ "messages": [] }).to_string(), "no user message"),
         (body("Hello!"), "no prompt of groundcrew"),
-        (body(&user_message()).replace("\"faithfulness\"", "\"poetry\""), "only knows"),
+        (
+            body_in(&named("poetry"), "You audit.", &user_message()),
+            "does not know the schema `poetry`; it knows faithfulness, hallucination_eval, reference, \
+             evidence_check, gate, claim_extraction",
+        ),
+        (
+            unnamed(json!(null)),
+            "finds neither a schema's name nor all keys of a reply in the request; it knows",
+        ),
+        (unnamed(json!({ "type": "json_object" })), "finds neither"),
     ] {
         let raw = ask_raw(&server, "", &request).await;
         assert_eq!(raw.status, 400);

@@ -135,6 +135,7 @@ impl AuditRow {
             prompt_hash: clean(&opening.prompt_hash),
             judge: clean(&opening.judge),
             nonce: clean(&opening.nonce),
+            cut: opening.cut.map(|cut| cut.to_string()),
             model_answered: None,
             claims_total: None,
             claims_grounded: None,
@@ -186,7 +187,7 @@ impl AuditRow {
             replies_total: int(replies),
             ended_at: Some(ending.ended_at),
             // The blind sample looks at what is settled already.
-            r#final: !routed.needs_review() || routed.blind_sample,
+            r#final: ending.is_final(),
             ..Self::open(&ending.key, &ending.opening).with_report(ending.report.as_ref())
         }
     }
@@ -229,6 +230,8 @@ impl ClaimRow {
             answer_end: claim.answer_span.map(|span| big(span.end)),
             source_id: clean_some(claim.evidence.first().map(|evidence| evidence.source_id.as_str())),
             evidence: json(&claim.evidence),
+            claim_id: clean_some(claim.id.as_deref()),
+            fabrication: claim.fabrication.map(|fabrication| fabrication.as_str()),
         }
     }
 }
@@ -254,7 +257,7 @@ impl ReviewRow {
     /// The review item of an ending, if people have to see it.
     pub(crate) fn of(ending: &Ending) -> Option<Self> {
         let routed = &ending.routed;
-        if !routed.needs_review() {
+        if !ending.asks_people() {
             return None;
         }
         let message = ending.events.iter().find(|event| event.routing_key.starts_with(REVIEW));

@@ -116,6 +116,7 @@ table! {
         prompt_hash: String = "text",
         judge: String = "text",
         nonce: String = "text",
+        cut: Option<String> = "text",
         model_answered: Option<String> = "text",
         claims_total: Option<i32> = "int4",
         claims_grounded: Option<i32> = "int4",
@@ -191,6 +192,8 @@ table! {
         answer_end: Option<i64> = "int8",
         source_id: Option<String> = "text",
         evidence: String = "jsonb",
+        claim_id: Option<String> = "text",
+        fabrication: Option<&'static str> = "text",
     }
 }
 

@@ -32,9 +32,16 @@ async fn analyst(database: &Database) -> (PgConnection, String) {
 async fn an_analyst_reads_the_views_and_nothing_else() {
     in_database(|database, store| async move {
         store.finish(ending(&trace("a"))).await.unwrap();
+        // A second run of the same audit.
+        let mut again = ending(&trace("a"));
+        again.key.repeat = 1;
+        for event in &mut again.events {
+            event.id = audit::record::derived_id(again.key.id(), &event.routing_key);
+        }
+        store.finish(again).await.unwrap();
         let (mut analyst, role) = analyst(&database).await;
         let views = relations(&database, "analytics").await;
-        assert_eq!(views.len(), 5);
+        assert_eq!(views.len(), 6);
         for view in views {
             let sql = AssertSqlSafe(format!("select count(*) from analytics.{view}"));
             let rows: i64 = sqlx::query_scalar(sql).fetch_one(&mut analyst).await.unwrap();

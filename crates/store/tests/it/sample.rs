@@ -6,8 +6,8 @@ use audit::policy::{Class, Remedy};
 use audit::record::{Attempt, AuditKey, Ending, Event, Opening, TraceRecord, derived_id};
 use audit::routing::{Decision, Disposition, Reason, Routed};
 use audit::{
-    Claim, Confidence, Discrepancy, Doubt, Evidence, MatchGrade, Omission, Report, Role, Severity, Span,
-    Verdict,
+    Claim, Confidence, Discrepancy, Doubt, Evidence, Fabrication, MatchGrade, Omission, Report, Role,
+    Severity, Span, Verdict,
 };
 use chrono::{DateTime, TimeZone, Utc};
 use serde_json::{Value, json};
@@ -68,6 +68,7 @@ pub fn opening(nonce: &str) -> Opening {
         prompt_hash: "ab".repeat(32),
         judge: "primary".into(),
         nonce: nonce.into(),
+        cut: None,
         opened_at: at(0),
     }
 }
@@ -107,11 +108,13 @@ pub fn attempt(number: u32, class: Class) -> Attempt {
 pub fn claim(text: &str, verdict: Verdict) -> Claim {
     let is_finding = verdict != Verdict::Grounded;
     Claim {
+        id: is_finding.then(|| "2".into()),
         text: text.into(),
         verdict,
         judge_verdict: Some(if is_finding { "hallucinated" } else { "grounded" }.into()),
         severity: is_finding.then_some(Severity::Critical),
         confidence: Some(Confidence::High),
+        fabrication: (verdict == Verdict::Unsupported).then_some(Fabrication::Likely),
         explanation: "the source says 30 days".into(),
         evidence: vec![Evidence {
             role: if is_finding { Role::Contradicting } else { Role::Supporting },
@@ -184,6 +187,8 @@ pub fn ending(trace: &Trace) -> Ending {
                 code: "critical_finding".into(),
                 message: "1 critical finding".into(),
                 claims: vec![1],
+                decision: Decision::Block,
+                urgent: true,
             }],
             urgent: true,
             blind_sample: false,

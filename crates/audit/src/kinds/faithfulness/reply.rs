@@ -1,20 +1,23 @@
 //! What the judge must return: one typed struct, its JSON Schema, and the reader that keeps to it.
 
+use std::sync::LazyLock;
+
 use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::Severity;
-use crate::reply::{Code, Fields, Problem};
-use crate::verify::is_absent;
+use crate::kinds::shape::{self, SeverityWord, Word};
+use crate::reply::{Fields, Problem};
 
 /// Result of one audit.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(extend("additionalProperties" = false))]
 pub struct Reply {
-    /// grounded_claims divided by total_claims, from 0 to 1.
-    pub faithfulness_score: f64,
+    /// Every factual claim of the answer.
+    pub claim_analysis: Vec<Claim>,
+    /// What the evidence offers on the question and the answer leaves out.
+    pub omission_flags: Vec<Omission>,
     /// Number of claims.
     pub total_claims: u64,
     /// Number of grounded claims.
@@ -23,10 +26,8 @@ pub struct Reply {
     pub hallucinated_claims: u64,
     /// Number of omission flags.
     pub omitted_facts: u64,
-    /// Every factual claim of the answer.
-    pub claim_analysis: Vec<Claim>,
-    /// What the evidence offers on the question and the answer leaves out.
-    pub omission_flags: Vec<Omission>,
+    /// grounded_claims divided by total_claims, from 0 to 1.
+    pub faithfulness_score: f64,
     /// A short summary.
     pub overall_assessment: String,
 }
@@ -37,19 +38,19 @@ pub struct Reply {
 pub struct Claim {
     /// The claim in the answer's own words.
     pub claim_text: String,
-    #[schemars(with = "Classification")]
-    pub classification: Word<Classification>,
     /// Verbatim passage that carries the claim, or null.
     pub supporting_evidence: Option<String>,
     /// Verbatim passage that says something else, or null.
     pub contradicting_evidence: Option<String>,
-    /// Why; for a hallucinated claim, what the evidence lacks.
-    pub explanation: String,
-    /// How grave a hallucinated claim is; null for a grounded one.
-    #[schemars(with = "Option<Grade>")]
-    pub severity: Option<Severity>,
     /// The source_id of the block that the passage was copied from, or null.
     pub source_id: Option<String>,
+    /// Why; for a hallucinated claim, what the evidence lacks.
+    pub explanation: String,
+    #[schemars(with = "Classification")]
+    pub classification: Word<Classification>,
+    /// How grave a hallucinated claim is; null for a grounded one.
+    #[schemars(with = "Option<SeverityWord>")]
+    pub severity: Option<Severity>,
 }
 
 /// One omission.
@@ -71,67 +72,22 @@ pub enum Classification {
     Hallucinated,
 }
 
-/// The severities as a plain list of words, which every provider's structured output accepts.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "lowercase")]
-#[expect(dead_code, reason = "only its schema is used")]
-enum Grade {
-    Critical,
-    Major,
-    Minor,
-}
-
-/// An enum value, and the judge's own spelling of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Word<T> {
-    pub value: T,
-    pub spelling: String,
-}
-
-impl<T: Serialize> Serialize for Word<T> {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.value.serialize(serializer)
-    }
-}
-
 /// The required top-level keys.
 pub const KEYS: &[&str] = &[
-    "faithfulness_score",
+    "claim_analysis",
+    "omission_flags",
     "total_claims",
     "grounded_claims",
     "hallucinated_claims",
     "omitted_facts",
-    "claim_analysis",
-    "omission_flags",
+    "faithfulness_score",
     "overall_assessment",
 ];
 
-/// The JSON Schema of a reply: all keys required, no others, no references, no formats, so that
-/// every provider's structured output takes it. Ranges are the reader's business.
+/// The JSON Schema of a reply.
 pub fn schema() -> Value {
-    let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
-        settings.inline_subschemas = true;
-        settings.meta_schema = None;
-    });
-    let mut schema = settings.into_generator().into_root_schema_for::<Reply>().to_value();
-    simplify(&mut schema);
-    schema
-}
-
-fn simplify(schema: &mut Value) {
-    match schema {
-        Value::Object(object) => {
-            object.retain(|key, value| {
-                !matches!(
-                    (key.as_str(), value),
-                    ("format" | "minimum" | "title", Value::String(_) | Value::Number(_))
-                )
-            });
-            object.values_mut().for_each(simplify);
-        }
-        Value::Array(items) => items.iter_mut().for_each(simplify),
-        _ => {}
-    }
+    static SCHEMA: LazyLock<Value> = LazyLock::new(shape::schema_of::<Reply>);
+    SCHEMA.clone()
 }
 
 /// Reads a reply. `is_source` says whether the trace has a source id, since one may look like an absence phrase.
@@ -142,13 +98,7 @@ pub fn read(
     object: &Map<String, Value>,
     is_source: impl Fn(&str) -> bool,
 ) -> Result<(Reply, Vec<String>), Vec<Problem>> {
-    let mut fields = Fields::new("$", object);
-    let reply = read_reply(&mut fields, &is_source);
-    let (problems, notes) = fields.finish();
-    match reply {
-        Some(reply) if problems.is_empty() => Ok((reply, notes)),
-        _ => Err(problems),
-    }
+    shape::read(object, |fields| read_reply(fields, &is_source))
 }
 
 fn read_reply(fields: &mut Fields<'_>, is_source: &impl Fn(&str) -> bool) -> Option<Reply> {
@@ -174,68 +124,27 @@ fn read_reply(fields: &mut Fields<'_>, is_source: &impl Fn(&str) -> bool) -> Opt
 }
 
 fn read_claim(fields: &mut Fields<'_>, is_source: &impl Fn(&str) -> bool) -> Option<Claim> {
+    use Classification::{Grounded, Hallucinated};
     let claim_text = fields.text("claim_text");
-    let classification = fields.word("classification", &["grounded", "hallucinated"]);
-    let supporting_evidence =
-        fields.nullable_text("supporting_evidence").map(|quote| quoted(fields, "supporting_evidence", quote));
-    let contradicting_evidence = fields
-        .nullable_text("contradicting_evidence")
-        .map(|quote| quoted(fields, "contradicting_evidence", quote));
+    let classification =
+        shape::verdict(fields, "classification", &[("grounded", Grounded), ("hallucinated", Hallucinated)]);
+    let supporting_evidence = shape::quote(fields, "supporting_evidence");
+    let contradicting_evidence = shape::quote(fields, "contradicting_evidence");
     let explanation = fields.text_or_empty("explanation");
-    let severity = fields.nullable_word("severity", &["critical", "major", "minor"]);
-    let source_id = fields.nullable_text("source_id").map(|id| match id {
-        Some(id) if is_source(id) => Some(id.to_owned()),
-        id => quoted(fields, "source_id", id),
-    });
-
-    let spelling = fields.string("classification").unwrap_or_default().to_owned();
-    let is_grounded = classification? == "grounded";
-    let severity = match (is_grounded, severity) {
-        (false, Some(None)) => {
-            fields.refuse(
-                Code::MissingKey,
-                "severity",
-                "null; a hallucinated claim needs `critical`, `major` or `minor`",
-            );
-            None
-        }
-        (true, Some(Some(_))) => {
-            fields.note("severity", "a grounded claim has none, ignored");
-            Some(None)
-        }
-        (_, severity) => severity,
-    };
-    if is_grounded && matches!(supporting_evidence, Some(Some(_))) && source_id == Some(None) {
-        fields.refuse(
-            Code::MissingKey,
-            "source_id",
-            "null; the passage of a grounded claim needs the source_id of its block",
-        );
-    }
-    let value = if is_grounded { Classification::Grounded } else { Classification::Hallucinated };
+    let is_grounded = classification.as_ref().map(|word| word.value == Grounded);
+    let severity = shape::severity(fields, is_grounded.map(|is_grounded| !is_grounded));
+    let source_id = shape::source(fields, "source_id", is_source);
+    let has_quote = is_grounded == Some(true) && matches!(supporting_evidence, Some(Some(_)));
+    shape::require_source(fields, "source_id", has_quote, source_id.as_ref());
     Some(Claim {
         claim_text: claim_text?.to_owned(),
-        classification: Word { value, spelling },
+        classification: classification?,
         supporting_evidence: supporting_evidence?,
         contradicting_evidence: contradicting_evidence?,
         explanation: explanation?.to_owned(),
-        severity: severity?.and_then(|word| {
-            [Severity::Critical, Severity::Major, Severity::Minor]
-                .into_iter()
-                .find(|severity| severity.as_str() == word)
-        }),
+        severity: severity?,
         source_id: source_id?,
     })
-}
-
-/// A quote or id; none where the judge says in words that there is none.
-fn quoted(fields: &mut Fields<'_>, key: &str, text: Option<&str>) -> Option<String> {
-    let text = text?;
-    if is_absent(text) {
-        fields.note(key, "words for nothing, read as null");
-        return None;
-    }
-    Some(text.to_owned())
 }
 
 fn read_omission(fields: &mut Fields<'_>) -> Option<Omission> {
@@ -252,6 +161,7 @@ fn read_omission(fields: &mut Fields<'_>) -> Option<Omission> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reply::Code;
     use serde_json::json;
 
     fn full() -> Value {

@@ -1,6 +1,6 @@
 //! Claims, omissions and doubts, each beside the evidence.
 
-use audit::{Evidence, Role};
+use audit::{Basis, Evidence, Passage, Role, kinds};
 use store::{AuditView, ClaimView, TraceView};
 use trace::Trace;
 
@@ -18,16 +18,17 @@ pub(super) fn print(
     payload: Option<&Trace>,
     columns: usize,
 ) {
+    let basis = audit.kind.parse().ok().and_then(|kind| kinds::find(kind).ok());
+    let basis = basis.map_or(Basis::Retrieval, |spec| spec.basis);
+    let passages = payload.map(|trace| basis.passages(trace)).unwrap_or_default();
     for claim in &audit.claims {
-        print_claim(output, claim, view, payload, columns);
+        print_claim(output, claim, view, &passages, columns);
     }
     for omission in &audit.omissions {
         output.line("");
         output.line(format!("  omission {}", omission.index));
         let left = format!("{}\nwhy it matters: {}", omission.missing_fact, omission.impact);
-        let chunk = usize::try_from(omission.chunk)
-            .ok()
-            .and_then(|chunk| payload?.chunks().get(chunk)?.text.as_deref());
+        let chunk = usize::try_from(omission.chunk).ok().and_then(|chunk| Some(passages.get(chunk)?.text));
         let span = (omission.chunk_start, omission.chunk_end);
         let right =
             format!("{}:\n{}", omission.source_id, in_context(chunk, span, &omission.available_evidence));
@@ -40,20 +41,27 @@ fn print_claim(
     output: &mut Output,
     claim: &ClaimView,
     view: &TraceView,
-    payload: Option<&Trace>,
+    passages: &[Passage<'_>],
     columns: usize,
 ) {
     output.line("");
     let mut words = vec![claim.verdict.clone()];
     words.extend(claim.severity.clone());
     words.extend(claim.confidence.clone());
+    words.extend(claim.fabrication.as_ref().map(|word| format!("made up: {word}")));
     if claim.by_rule {
         words.push("by rule".into());
     }
     if let Some(word) = claim.judge_verdict.as_ref().filter(|word| **word != claim.verdict) {
         words.push(format!("the judge's word: {word}"));
     }
-    output.line(format!("  claim {}: {}", claim.index, terminal::line(&words.join(", "))));
+    let id = claim.claim_id.as_ref().map(|id| format!(" ({id})")).unwrap_or_default();
+    output.line(format!(
+        "  claim {}{}: {}",
+        claim.index,
+        terminal::line(&id),
+        terminal::line(&words.join(", "))
+    ));
     let sentence = sentence(view.answer.as_deref(), claim);
     let mut left = claim.text.clone();
     if let Some(sentence) = sentence.filter(|sentence| sentence.trim() != claim.text.trim()) {
@@ -62,7 +70,7 @@ fn print_claim(
     if !claim.explanation.trim().is_empty() {
         left = format!("{left}\nwhy: {}", claim.explanation);
     }
-    beside(output, &left, &evidence(claim, payload), columns);
+    beside(output, &left, &evidence(claim, passages), columns);
 }
 
 /// The part of the answer that the claim was aligned with.
@@ -71,10 +79,10 @@ fn sentence(answer: Option<&str>, claim: &ClaimView) -> Option<String> {
     Some(answer?.chars().skip(start).take(end.saturating_sub(start)).collect())
 }
 
-fn evidence(claim: &ClaimView, payload: Option<&Trace>) -> String {
+fn evidence(claim: &ClaimView, passages: &[Passage<'_>]) -> String {
     let quotes: Vec<Evidence> = serde_json::from_value(claim.evidence.clone()).unwrap_or_default();
     if quotes.is_empty() {
-        return "no passage is quoted".into();
+        return nearest(claim, passages);
     }
     let passages: Vec<String> = quotes
         .iter()
@@ -83,11 +91,14 @@ fn evidence(claim: &ClaimView, payload: Option<&Trace>) -> String {
                 Role::Supporting => "supports",
                 Role::Contradicting => "contradicts",
             };
-            let chunk = payload.and_then(|trace| trace.chunks().get(quote.chunk)?.text.as_deref());
+            let passage = passages.get(quote.chunk);
+            let chunk = passage.map(|passage| passage.text);
+            let link =
+                passage.and_then(|passage| passage.url).map(|url| format!("\n{url}")).unwrap_or_default();
             let scalars = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
             let span = (scalars(quote.span.start), scalars(quote.span.end));
             format!(
-                "{} {role} ({}):\n{}",
+                "{} {role} ({}):\n{}{link}",
                 quote.source_id,
                 quote.grade.as_str(),
                 in_context(chunk, span, &quote.quote)
@@ -95,6 +106,15 @@ fn evidence(claim: &ClaimView, payload: Option<&Trace>) -> String {
         })
         .collect();
     passages.join("\n")
+}
+
+/// What comes nearest to a claim without a quote.
+fn nearest(claim: &ClaimView, passages: &[Passage<'_>]) -> String {
+    const NONE: &str = "no passage is quoted";
+    let Some((at, span)) = audit::verify::nearest(passages, &claim.text) else { return NONE.into() };
+    let passage = &passages[at];
+    let link = passage.url.map(|url| format!("\n{url}")).unwrap_or_default();
+    format!("{NONE}; nearest, in {}:\n{}{link}", passage.source_id, audit::text::slice(passage.text, span))
 }
 
 /// A quote with a little of what stands around it in the chunk, marked by « and ».
