@@ -31,7 +31,7 @@ fn verification(criterion: &mut Criterion) {
             let reply = reply(&case);
             demand(*kind, &case, &reply);
             group.bench_function(case.name, |bencher| {
-                bencher.iter_with_large_drop(|| {
+                bencher.iter(|| {
                     assess(*kind, black_box(&case.trace), &Unit::Whole, black_box(&reply), Some("stop"))
                 });
             });

@@ -104,19 +104,18 @@ impl Folder<'_> {
     /// The end of the plain ASCII characters from `start` on, with single blanks between them.
     fn ascii_run(&self, start: usize) -> usize {
         let bytes = self.text.as_bytes();
-        let is_plain = |at: usize| bytes.get(at).is_some_and(|byte| is_plain_ascii(*byte));
+        let has =
+            |at: usize, wanted: u8| bytes.get(at).is_some_and(|byte| ASCII[usize::from(*byte)] & wanted != 0);
         let mut at = start;
         loop {
-            while is_plain(at) {
+            while has(at, PLAIN) {
                 at += 1;
             }
-            let is_between = |at: usize| {
-                at > start
-                    && bytes.get(at) == Some(&b' ')
-                    && is_plain(at + 1)
-                    && is_kept_between(char::from(bytes[at - 1]), char::from(bytes[at + 1]))
-            };
-            if !is_between(at) {
+            let is_between = at > start
+                && bytes.get(at) == Some(&b' ')
+                && has(at - 1, BEFORE_BLANK)
+                && has(at + 1, AFTER_BLANK);
+            if !is_between {
                 break;
             }
             at += 1;
@@ -369,8 +368,31 @@ fn is_kept_between(before: char, after: char) -> bool {
     !(is_opening(before) || is_closing(after) || (is_unspaced(before) && is_unspaced(after)))
 }
 
-/// The plain characters of ASCII, without a look into a table.
-fn is_plain_ascii(byte: u8) -> bool {
+/// In [`ASCII`]: the character is plain.
+const PLAIN: u8 = 1;
+/// It is plain, and a blank after it may stay.
+const BEFORE_BLANK: u8 = 2;
+/// It is plain, and a blank before it stays.
+const AFTER_BLANK: u8 = 4;
+
+/// What the folding wants to know of each byte, so that most of most texts is one look per byte.
+static ASCII: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        let c = byte as char;
+        if is_plain_ascii(byte) {
+            table[byte as usize] = PLAIN
+                | if is_opening(c) { 0 } else { BEFORE_BLANK }
+                | if is_closing(c) { 0 } else { AFTER_BLANK };
+        }
+        byte += 1;
+    }
+    table
+};
+
+/// The plain characters of ASCII.
+const fn is_plain_ascii(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(
             byte,
@@ -380,12 +402,12 @@ fn is_plain_ascii(byte: u8) -> bool {
 }
 
 /// What a blank may stand behind without meaning anything.
-fn is_opening(c: char) -> bool {
+const fn is_opening(c: char) -> bool {
     matches!(c, '(' | '[' | '{')
 }
 
 /// What a blank may stand before without meaning anything.
-fn is_closing(c: char) -> bool {
+const fn is_closing(c: char) -> bool {
     matches!(c, ',' | ';' | ':' | '.' | '!' | '?' | ')' | ']' | '}' | '%')
 }
 

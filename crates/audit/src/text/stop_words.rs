@@ -4,6 +4,8 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
+use super::fixed::Quick;
+
 const ENGLISH: &str = "a an the this that these those some any each every all both either neither no not nor and or \
     but if then else than as at by for from in into of off on onto out over to up down with within without about \
     above across after against along among around before behind below beneath beside besides between beyond during \
@@ -38,7 +40,7 @@ const JAPANESE: &str = "は が を に の と で も へ や から まで �
 const THAI: &str = "ที่ ของ และ เป็น มี ใน ไม่ ได้ จะ ให้ กับ จาก ว่า นี้ นั้น ก็ แต่ หรือ อยู่ โดย เพื่อ";
 const KOREAN: &str = "은 는 이 가 을 를 의 에 에서 와 과 도 로 으로 그 및 등";
 
-static ALL: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+static ALL: LazyLock<HashSet<&str, Quick>> = LazyLock::new(|| {
     let lists = [
         ENGLISH, GERMAN, FRENCH, SPANISH, ITALIAN, PORTUGUESE, DUTCH, RUSSIAN, ARABIC, HINDI, CHINESE,
         JAPANESE, THAI, KOREAN,

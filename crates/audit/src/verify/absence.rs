@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
+use crate::text::fixed::Quick;
 use crate::text::fold::{Case, fold};
 
 const PHRASES: &str = "|no|none|null|nil|n/a|na|n.a|not applicable|not available|not found|not provided|not specified|\
@@ -30,7 +31,7 @@ const PHRASES: &str = "|no|none|null|nil|n/a|na|n.a|not applicable|not available
 
 /// Whether a text says that there is nothing, whatever brackets, marks and case it does so in.
 pub fn is_absent(text: &str) -> bool {
-    static KNOWN: LazyLock<HashSet<&str>> = LazyLock::new(|| PHRASES.split('|').collect());
+    static KNOWN: LazyLock<HashSet<&str, Quick>> = LazyLock::new(|| PHRASES.split('|').collect());
     // A long text is no such phrase, and need not be folded.
     if text.len() > 200 {
         return false;

@@ -183,15 +183,15 @@ fn bare(id: &str) -> &str {
     label.unwrap_or(id).trim_matches(around)
 }
 
-/// Words to look for, prepared once for many texts.
+/// Words to look for, prepared once for many texts, when the first comes.
 struct Pattern {
     text: String,
-    finder: Finder<'static>,
+    finder: OnceCell<Finder<'static>>,
 }
 
 impl Pattern {
     fn new(text: &str) -> Self {
-        Self { text: text.to_owned(), finder: Finder::new(text).into_owned() }
+        Self { text: text.to_owned(), finder: OnceCell::new() }
     }
 
     /// A folded quote as it is, and without the punctuation around it.
@@ -205,11 +205,12 @@ impl Pattern {
     fn places<'p>(&'p self, text: &'p str, from: usize) -> impl Iterator<Item = Range<usize>> + 'p {
         const BUDGET: usize = 1 << 22;
         let length = self.text.len();
+        let finder = self.finder.get_or_init(|| Finder::new(&self.text).into_owned());
         let mut at = from;
         let mut budget = BUDGET;
         std::iter::from_fn(move || {
             budget = budget.checked_sub(length).filter(|_| length > 0)?;
-            let start = at + self.finder.find(text.get(at..)?.as_bytes())?;
+            let start = at + finder.find(text.get(at..)?.as_bytes())?;
             at = start + text[start..].chars().next().map_or(1, char::len_utf8);
             Some(start..start + length)
         })

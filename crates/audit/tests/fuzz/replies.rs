@@ -130,7 +130,15 @@ fn letters(text: &str) -> String {
     let bare = escapes.iter().fold(text.to_owned(), |text, escape| text.replace(escape, " "));
     let composed: String = bare.nfkc().collect();
     let lower = composed.to_lowercase().replace('ß', "ss").replace('ς', "σ");
-    lower.nfkc().filter(|c| c.is_alphanumeric() && *c != '\u{640}').collect()
+    lower.nfkc().filter(|c| c.is_alphanumeric() && *c != '\u{640}').map(western).collect()
+}
+
+/// The digits of the scripts that have their own.
+fn western(c: char) -> char {
+    const ZEROS: [char; 5] = ['٠', '۰', '०', '๐', '၀'];
+    let value =
+        ZEROS.iter().filter_map(|zero| u32::from(c).checked_sub(u32::from(*zero))).find(|value| *value < 10);
+    value.and_then(|value| char::from_digit(value, 10)).unwrap_or(c)
 }
 
 /// A reply of the kind `faithfulness` that is accepted as long as no order changes it.

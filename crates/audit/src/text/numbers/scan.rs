@@ -8,11 +8,12 @@ use crate::text::chars::{digit, is_dash, is_letter, is_unspaced, is_word, leadin
 
 /// Every number of `text`, in reading order; those in letters only if asked for.
 pub(super) fn scan(text: &str, reads_words: bool) -> Vec<Number> {
-    // A character takes a byte or more: with the room for the bytes nothing has to be moved.
-    let mut chars = Vec::with_capacity(text.len());
-    chars.extend(text.chars().map(plain));
-    let mut original = Vec::new();
-    if !text.is_ascii() {
+    let (mut chars, mut original) = (Vec::with_capacity(text.len()), Vec::new());
+    if text.is_ascii() {
+        // Plain as it is.
+        chars.extend(text.bytes().map(char::from));
+    } else {
+        chars.extend(text.chars().map(plain));
         original.reserve(chars.len());
         original.extend(text.chars());
     }

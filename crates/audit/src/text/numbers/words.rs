@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::text::chars::leading_word;
+use crate::text::fixed::Quick;
 
 /// What an English number word does in a spelled number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +36,8 @@ pub struct Meaning {
     pub month: Option<u32>,
 }
 
-static WORDS: LazyLock<HashMap<&str, Meaning>> = LazyLock::new(|| {
-    let mut words: HashMap<&str, Meaning> = HashMap::new();
+static WORDS: LazyLock<HashMap<&str, Meaning, Quick>> = LazyLock::new(|| {
+    let mut words: HashMap<&str, Meaning, Quick> = HashMap::default();
     for (word, value) in UNITS.split_whitespace().zip(0..) {
         words.entry(word).or_default().english = Some(Word::Unit(value));
     }
