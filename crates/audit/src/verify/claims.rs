@@ -10,6 +10,9 @@ use crate::reply::{self, Code, Problem};
 use crate::report::Span;
 use crate::text::{self, Form, Number, Pool, Sentence, Vocabulary, numbers, shorten, words};
 
+use super::listed::{Listed, denies};
+use super::pointers::{leave_citations, leave_pointers};
+
 /// The answer of a trace, prepared for the alignment.
 pub struct Answer {
     sentences: Vec<Prepared>,
@@ -32,84 +35,6 @@ struct Prepared {
     numbers: Vec<Number>,
     pool: Pool,
     is_in_section: bool,
-}
-
-/// A claim of the judge's list, prepared for the alignment.
-pub struct Listed {
-    /// JSON path of its words in the reply.
-    path: String,
-    text: String,
-    words: Vec<String>,
-    content: Vec<String>,
-    numbers: Vec<Number>,
-}
-
-impl Listed {
-    /// The claim `text` at `path` of the reply.
-    pub fn new(text: &str, path: String) -> Self {
-        let plain = text::plain(text);
-        let words = words(&plain);
-        let content = words.iter().filter(|word| text::is_content(word) && !reports(word)).cloned().collect();
-        let numbers = numbers(&plain);
-        Self { path, text: text.to_owned(), words, content, numbers }
-    }
-
-    /// Whether this claim of the judge says what `sent` says, in whatever inflection: no number of its own, and
-    /// most of its words or of the sent ones.
-    pub fn is_about(&self, sent: &Self) -> bool {
-        if self.words == sent.words {
-            return true;
-        }
-        if self.is_negated() != sent.is_negated() {
-            return false;
-        }
-        let numbers = Pool::of([sent.text.as_str()]);
-        let is_foreign = |number: &&Number| number.form == Form::Digits && !numbers.holds_loosely(number);
-        if self.numbers.iter().any(|number| is_foreign(&number)) {
-            return false;
-        }
-        let shares_most = |some: &Self, all: &Self| {
-            let mut vocabulary = Vocabulary::default();
-            vocabulary.add(0, &all.text, &all.words);
-            let held = some.content.iter().filter(|word| vocabulary.holds(word)).count();
-            held * 2 >= some.content.len()
-        };
-        shares_most(self, sent) && (!self.content.is_empty() || sent.content.is_empty())
-            || (!sent.content.is_empty() && shares_most(sent, self))
-    }
-
-    /// Whether another claim of the list says it better than the one at `place`: verdicts were exchanged.
-    pub fn is_rather_about_another(&self, place: usize, sent: &[Self]) -> bool {
-        let distance = |other: &Self| {
-            let missing =
-                |from: &Self, to: &Self| from.words.iter().filter(|word| !to.words.contains(word)).count();
-            missing(self, other) + missing(other, self)
-        };
-        let own = sent.get(place).map_or(usize::MAX, distance);
-        own > 0 && sent.iter().enumerate().any(|(at, other)| at != place && distance(other) < own)
-    }
-
-    /// Whether it denies something.
-    fn is_negated(&self) -> bool {
-        self.words.iter().any(|word| denies(word))
-    }
-
-    /// The numbers and dates of the claim that none of its quotes has, as they are written.
-    pub fn numbers_not_in<'q>(&self, quotes: impl IntoIterator<Item = &'q str>) -> Vec<&str> {
-        let telling: Vec<&Number> =
-            self.numbers.iter().filter(|number| number.form != Form::Incidental).collect();
-        if telling.is_empty() {
-            return Vec::new();
-        }
-        let pool = Pool::of(quotes);
-        let mut missing: Vec<&str> = Vec::new();
-        for number in telling.into_iter().filter(|number| !pool.holds(number)) {
-            if !missing.contains(&number.text.as_str()) {
-                missing.push(&number.text);
-            }
-        }
-        missing
-    }
 }
 
 /// What the alignment found.
@@ -337,71 +262,6 @@ impl Answer {
     }
 }
 
-/// Takes out the numbers of source ids that a sentence cites in brackets: `[Section 3.2]` states no 3.2.
-fn leave_citations(sentence: &str, ids: &[&str], found: &mut Vec<Number>) {
-    if found.is_empty() || !sentence.contains(['[', '(', '【']) {
-        return;
-    }
-    for id in ids {
-        let is_cited = sentence.match_indices(id).any(|(at, _)| {
-            sentence[..at].trim_end().ends_with(['[', '(', '【', ',', ';', ':'])
-                && sentence[at + id.len()..].trim_start().starts_with([']', ')', '】', ',', ';'])
-        });
-        if is_cited {
-            let pool = Pool::of([*id]);
-            found.retain(|number| !pool.holds(number));
-        }
-    }
-}
-
-/// Takes out numbers that point to a source and state nothing: `Source 2`, `the 3 documents`, `(Miller, 2020, p. 7)`.
-fn leave_pointers(sentence: &str, found: &mut Vec<Number>) {
-    /// No sentence is longer; a row of numbers is, and looking around each of them would take for ever.
-    const LONGEST: usize = 4000;
-    if found.is_empty() || sentence.len() > LONGEST {
-        return;
-    }
-    const BEFORE: &str =
-        " source sources context document doc passage chunk reference ref quelle dokument fuente documento ";
-    const AFTER: &str =
-        " documents sources passages chunks contexts excerpts dokumente quellen fuentes documentos ";
-    let listed = |word: &str, words: &str| !word.is_empty() && words.contains(&format!(" {word} "));
-    found.retain(|number| {
-        let before = text::slice(sentence, Span { start: 0, end: number.span.start });
-        let after = text::slice(sentence, Span { start: number.span.end, end: usize::MAX });
-        let word = |part: &str| part.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-        let previous = before.split_whitespace().next_back().map(word).unwrap_or_default();
-        let next = after.split_whitespace().next().map(word).unwrap_or_default();
-        !listed(&previous, BEFORE) && !listed(&next, AFTER) && !is_in_citation(before, after)
-    });
-}
-
-/// Inside of brackets that name somebody and a year, or a section.
-fn is_in_citation(before: &str, after: &str) -> bool {
-    /// Longer brackets say something.
-    const LONGEST: usize = 60;
-    let Some(open) = before.rfind(['(', '[']).filter(|at| !before[*at..].contains([')', ']'])) else {
-        return false;
-    };
-    let Some(close) = after.find([')', ']']) else { return false };
-    let (left, right) = (&before[open + 1..], &after[..close]);
-    if left.chars().count() + right.chars().count() > LONGEST {
-        return false;
-    }
-    let starts_with_name = left.trim_start().starts_with(|c: char| c.is_uppercase() || c == '§');
-    let is_year = |word: &str| word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit());
-    let inside = format!("{left} {right}");
-    let has_other_digits = inside
-        .split(|c: char| !c.is_ascii_digit())
-        .any(|run| !run.is_empty() && !is_year(run) && run.len() > 3);
-    starts_with_name
-        && !has_other_digits
-        && (left.contains([',', '§'])
-            || left.contains(" al")
-            || left.contains('&')
-            || left.split_whitespace().count() == 1)
-}
-
 /// How a claim stands to the answer.
 struct Alignment {
     /// The sentence that shares most with it.
@@ -454,82 +314,6 @@ impl<'a> Lookup<'a> {
             .max_by_key(|(at, count)| (**count, usize::MAX - at));
         Alignment { span: best.map(|(at, _)| answer.sentences[at].sentence.span), held, known }
     }
-}
-
-/// Words that turn a statement into its opposite.
-fn denies(word: &str) -> bool {
-    matches!(
-        word,
-        "not"
-            | "no"
-            | "never"
-            | "none"
-            | "nor"
-            | "neither"
-            | "without"
-            | "cannot"
-            | "nicht"
-            | "kein"
-            | "keine"
-            | "keinen"
-            | "keiner"
-            | "nie"
-            | "ohne"
-            | "pas"
-            | "jamais"
-            | "aucun"
-            | "aucune"
-            | "sans"
-            | "nunca"
-            | "ninguno"
-            | "ninguna"
-            | "sin"
-            | "não"
-            | "sem"
-            | "nessun"
-            | "nessuna"
-            | "senza"
-            | "niet"
-            | "geen"
-            | "nooit"
-            | "не"
-            | "нет"
-            | "без"
-            | "لا"
-            | "ليس"
-            | "لم"
-            | "ไม่"
-            | "नहीं"
-            | "不"
-            | "没"
-            | "無"
-    ) || word.ends_with("n't")
-        || word.ends_with("n’t")
-}
-
-/// Words by which a judge speaks about the answer instead of making its claim.
-fn reports(word: &str) -> bool {
-    matches!(
-        word,
-        "answer"
-            | "answers"
-            | "response"
-            | "assistant"
-            | "model"
-            | "states"
-            | "stated"
-            | "says"
-            | "said"
-            | "claims"
-            | "claimed"
-            | "mentions"
-            | "according"
-            | "user"
-            | "question"
-            | "query"
-            | "asserts"
-            | "indicates"
-    )
 }
 
 fn is_yes_or_no(word: &str) -> bool {

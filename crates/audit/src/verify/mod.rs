@@ -5,13 +5,16 @@ mod absence;
 mod borders;
 mod check;
 mod claims;
+mod listed;
 mod near;
 mod nearest;
+mod pointers;
 mod quotes;
 
 pub use absence::is_absent;
 pub use check::{Check, Field, Judged};
-pub use claims::{Answer, Checked, Listed};
+pub use claims::{Answer, Checked};
+pub use listed::Listed;
 pub use nearest::nearest;
 pub use quotes::{Corpus, Found, Missing, Scope};
 

@@ -1,0 +1,69 @@
+//! Numbers of an answer that point to a source and state nothing.
+
+use crate::report::Span;
+use crate::text::{self, Number, Pool};
+
+/// Takes out the numbers of source ids that a sentence cites in brackets: `[Section 3.2]` states no 3.2.
+pub(super) fn leave_citations(sentence: &str, ids: &[&str], found: &mut Vec<Number>) {
+    if found.is_empty() || !sentence.contains(['[', '(', '【']) {
+        return;
+    }
+    for id in ids {
+        let is_cited = sentence.match_indices(id).any(|(at, _)| {
+            sentence[..at].trim_end().ends_with(['[', '(', '【', ',', ';', ':'])
+                && sentence[at + id.len()..].trim_start().starts_with([']', ')', '】', ',', ';'])
+        });
+        if is_cited {
+            let pool = Pool::of([*id]);
+            found.retain(|number| !pool.holds(number));
+        }
+    }
+}
+
+/// Takes out numbers that point to a source and state nothing: `Source 2`, `the 3 documents`, `(Miller, 2020, p. 7)`.
+pub(super) fn leave_pointers(sentence: &str, found: &mut Vec<Number>) {
+    /// No sentence is longer; a row of numbers is, and looking around each of them would take for ever.
+    const LONGEST: usize = 4000;
+    if found.is_empty() || sentence.len() > LONGEST {
+        return;
+    }
+    const BEFORE: &str =
+        " source sources context document doc passage chunk reference ref quelle dokument fuente documento ";
+    const AFTER: &str =
+        " documents sources passages chunks contexts excerpts dokumente quellen fuentes documentos ";
+    let listed = |word: &str, words: &str| !word.is_empty() && words.contains(&format!(" {word} "));
+    found.retain(|number| {
+        let before = text::slice(sentence, Span { start: 0, end: number.span.start });
+        let after = text::slice(sentence, Span { start: number.span.end, end: usize::MAX });
+        let word = |part: &str| part.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+        let previous = before.split_whitespace().next_back().map(word).unwrap_or_default();
+        let next = after.split_whitespace().next().map(word).unwrap_or_default();
+        !listed(&previous, BEFORE) && !listed(&next, AFTER) && !is_in_citation(before, after)
+    });
+}
+
+/// Inside of brackets that name somebody and a year, or a section.
+fn is_in_citation(before: &str, after: &str) -> bool {
+    /// Longer brackets say something.
+    const LONGEST: usize = 60;
+    let Some(open) = before.rfind(['(', '[']).filter(|at| !before[*at..].contains([')', ']'])) else {
+        return false;
+    };
+    let Some(close) = after.find([')', ']']) else { return false };
+    let (left, right) = (&before[open + 1..], &after[..close]);
+    if left.chars().count() + right.chars().count() > LONGEST {
+        return false;
+    }
+    let starts_with_name = left.trim_start().starts_with(|c: char| c.is_uppercase() || c == '§');
+    let is_year = |word: &str| word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit());
+    let inside = format!("{left} {right}");
+    let has_other_digits = inside
+        .split(|c: char| !c.is_ascii_digit())
+        .any(|run| !run.is_empty() && !is_year(run) && run.len() > 3);
+    starts_with_name
+        && !has_other_digits
+        && (left.contains([',', '§'])
+            || left.contains(" al")
+            || left.contains('&')
+            || left.split_whitespace().count() == 1)
+}
