@@ -3,9 +3,10 @@
 use serde::Serialize;
 use trace::{Kind, Trace};
 
+use crate::evidence::Basis;
 use crate::kinds;
 use crate::reply::{self, Problem};
-use crate::report::Report;
+use crate::report::{Evidence, Report, Role};
 use crate::units::{SentClaim, Unit};
 
 /// What a reply turned out to be.
@@ -70,9 +71,35 @@ pub fn assess(
         reply::Extracted::Unreadable(problems) => failed(Outcome::Format, problems),
         reply::Extracted::Object { value, notes } => match unit {
             Unit::Extraction(section) => kinds::extraction::assess(trace, *section, &value),
-            unit => kind.assess(trace, unit, &value, notes),
+            unit => {
+                let mut assessment = kind.assess(trace, unit, &value, notes);
+                if let Some(report) = &mut assessment.report
+                    && kind.basis == Basis::Retrieval
+                {
+                    note_unseen_chunks(report, trace);
+                }
+                assessment
+            }
         },
     })
+}
+
+/// Notes each grounded claim whose passages all stand in chunks that the generator did not see: the answer is right by
+/// what was retrieved, and was not made from it.
+fn note_unseen_chunks(report: &mut Report, trace: &Trace) {
+    let unseen: Vec<bool> = trace.chunks().iter().map(|chunk| chunk.in_prompt == Some(false)).collect();
+    if !unseen.contains(&true) {
+        return;
+    }
+    let is_unseen = |evidence: &Evidence| unseen.get(evidence.chunk).copied().unwrap_or_default();
+    let notes = report.claims.iter().enumerate().filter_map(|(at, claim)| {
+        let mut supporting = claim.evidence.iter().filter(|evidence| evidence.role == Role::Supporting).peekable();
+        supporting.peek()?;
+        supporting.all(is_unseen).then(|| {
+            format!("claim {at} is supported only by chunks that were not in the generator's prompt (in_prompt is false)")
+        })
+    });
+    report.notes.extend(notes.collect::<Vec<_>>());
 }
 
 pub(crate) fn failed(outcome: Outcome, problems: Vec<Problem>) -> Assessment {

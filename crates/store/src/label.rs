@@ -2,7 +2,7 @@
 
 use audit::compare::{Comparison, compare};
 use audit::record::AuditKey;
-use audit::{Claim, Report, Verdict};
+use audit::{Claim, Report, Span, Verdict};
 use sqlx::PgPool;
 use trace::HumanLabel;
 use uuid::Uuid;
@@ -18,21 +18,13 @@ impl Store {
     ///
     /// Disposition, decision and review item stay as they are.
     pub async fn relabel(&self, key: &AuditKey, label: &HumanLabel) -> Result<Option<Comparison>> {
-        if label.faithful.is_none() && label.score.is_none() {
+        if label.faithful.is_none() && label.score.is_none() && label.claims.is_none() {
             return Ok(None);
         }
         let (audit, trace, label) = (key.id(), key.trace_row_id(), label.clone());
         self.run(move |pool| async move {
-            let judged: Option<(Option<f64>, i32, i32)> = sqlx::query_as(
-                "select score, claims_total, claims_grounded from groundcrew.audits
-                where id = $1 and claims_total is not null",
-            )
-            .bind(audit)
-            .fetch_optional(&pool)
-            .await
-            .map_err(Error::cannot(ACTION))?;
-            let comparison =
-                judged.map(|(score, total, grounded)| compare(&outline(score, total, grounded), &label));
+            let report = judged(&pool, audit).await.map_err(Error::cannot(ACTION))?;
+            let comparison = report.map(|report| compare(&report, &label));
             write(&pool, audit, trace, &label, comparison.as_ref()).await.map_err(Error::cannot(ACTION))?;
             Ok(comparison)
         })
@@ -40,22 +32,42 @@ impl Store {
     }
 }
 
-/// As much of a report as a comparison looks at: the score, and how many claims are grounded.
-fn outline(score: Option<f64>, total: i32, grounded: i32) -> Report {
-    let claim = |at| Claim {
+/// As much of an audit's report as a comparison looks at: score and claims; none when nothing was judged.
+async fn judged(pool: &PgPool, audit: Uuid) -> Result<Option<Report>, sqlx::Error> {
+    let score: Option<(Option<f64>,)> =
+        sqlx::query_as("select score from groundcrew.audits where id = $1 and claims_total is not null")
+            .bind(audit)
+            .fetch_optional(pool)
+            .await?;
+    let Some((score,)) = score else { return Ok(None) };
+    let claims: Vec<(String, bool, Option<i64>, Option<i64>)> = sqlx::query_as(
+        "select text, verdict = 'grounded', answer_start, answer_end from groundcrew.claims
+        where audit_id = $1 order by index",
+    )
+    .bind(audit)
+    .fetch_all(pool)
+    .await?;
+    let claims = claims.into_iter().map(|(text, grounded, start, end)| claim(text, grounded, start.zip(end)));
+    Ok(Some(Report { score, claims: claims.collect(), ..Report::default() }))
+}
+
+fn claim(text: String, grounded: bool, span: Option<(i64, i64)>) -> Claim {
+    let span = span.and_then(|(start, end)| {
+        Some(Span { start: usize::try_from(start).ok()?, end: usize::try_from(end).ok()? })
+    });
+    Claim {
         id: None,
-        text: String::new(),
-        verdict: if at < grounded { Verdict::Grounded } else { Verdict::Unsupported },
+        text,
+        verdict: if grounded { Verdict::Grounded } else { Verdict::Unsupported },
         judge_verdict: None,
         severity: None,
         confidence: None,
         fabrication: None,
         explanation: String::new(),
         evidence: Vec::new(),
-        answer_span: None,
+        answer_span: span,
         by_rule: false,
-    };
-    Report { score, claims: (0..total).map(claim).collect(), ..Report::default() }
+    }
 }
 
 async fn write(

@@ -192,10 +192,33 @@ pub struct HumanClaim {
     /// Whether the evidence supports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faithful: Option<bool>,
+    /// The person's own word, read where `faithful` is absent: `supported`, `grounded` and `faithful` mean yes,
+    /// `partially_supported`, `unsupported`, `not_supported`, `hallucinated` and `contradicted` mean no.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<String>,
+    /// Where the claim begins in the answer, in Unicode scalar values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<u64>,
+    /// One past its end in the answer, in Unicode scalar values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<u64>,
     /// Fields that this version does not know.
     #[serde(flatten)]
     #[schemars(skip)]
     pub unknown: Map<String, serde_json::Value>,
+}
+
+impl HumanClaim {
+    /// Whether the person found the claim supported; none where neither `faithful` nor a known `verdict` says so.
+    pub fn is_supported(&self) -> Option<bool> {
+        self.faithful.or_else(|| match self.verdict.as_deref()?.trim().to_lowercase().as_str() {
+            "supported" | "grounded" | "faithful" => Some(true),
+            "partially_supported" | "unsupported" | "not_supported" | "hallucinated" | "contradicted" => {
+                Some(false)
+            }
+            _ => None,
+        })
+    }
 }
 
 /// What made the answer.

@@ -1,5 +1,6 @@
 //! `groundcrew check reply`: would the worker accept this reply?
 
+use audit::kinds::Listing;
 use audit::routing::Circumstances;
 use audit::{Assessment, Outcome as Verdict, Report, SentClaim, assess, kinds, units};
 use serde::Deserialize;
@@ -8,7 +9,7 @@ use trace::{Readiness, Trace, completeness};
 use crate::args::CheckReply;
 use crate::config::Settings;
 use crate::failure::{Failure, Outcome};
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::terminal;
 
 use super::read;
@@ -20,7 +21,20 @@ pub(crate) fn run(args: &CheckReply, settings: &Settings) -> Outcome {
     // What is no UTF-8 is replaced, as it is when a reply arrives over HTTP.
     let reply = String::from_utf8_lossy(&bytes);
     let spec = kinds::find(args.kind).map_err(Failure::usage)?;
-    let unit = units::whole(spec, &trace, claims(args)?);
+    if let Some(ruled) = (spec.decide_by_rule)(&trace) {
+        output::note(format!(
+            "note: a worker would not ask a judge about this trace. {}",
+            terminal::line(&ruled.overall_assessment)
+        ));
+    }
+    let sent = claims(args)?;
+    if sent.is_some() && spec.listing == Listing::ByJudge {
+        output::note(format!(
+            "note: --claims is not used: for {} the judge lists the claims itself.",
+            args.kind
+        ));
+    }
+    let unit = units::whole(spec, &trace, sent);
     let mut assessment =
         assess(args.kind, &trace, &unit, &reply, args.finish_reason.as_deref()).map_err(Failure::usage)?;
     if let Some(report) = &mut assessment.report {

@@ -216,6 +216,14 @@ async fn kinds_and_generations_share_a_trace_and_a_later_label_is_taken_over() {
         let noted = "select count(*) from groundcrew.audits
             where generation = 0 and not human_agreement and discrepancy_notes <> ''";
         assert_eq!(database.count(noted).await, 1);
+
+        let by_claim = serde_json::from_value(serde_json::json!({ "claims": [
+            { "text": "label of a claim", "start": 0, "end": 10_000, "verdict": "contradicted" },
+        ] }))
+        .unwrap();
+        let comparison =
+            store.relabel(&key(&trace("a")), &by_claim).await.unwrap().expect("the audit has judged");
+        assert!(comparison.discrepancy_notes.contains("labelled claims"), "{comparison:?}");
     })
     .await;
 }
