@@ -144,6 +144,8 @@ async fn the_judge_may_list_the_claims_in_a_call_of_its_own_first() {
     assert_eq!(audit["disposition"], "passed", "{audit}");
     assert_eq!((&audit["claims_total"], &audit["replies_total"]), (&json!(5), &json!(2)));
     assert_eq!(system.judge.calls("listed").received, 2);
+    let unplaced = "select to_jsonb(count(*)) from groundcrew.claims where answer_start is null";
+    assert_eq!(system.json(unplaced).await, [json!(0)], "each claim has its place in the answer");
 }
 
 #[tokio::test(flavor = "multi_thread")]

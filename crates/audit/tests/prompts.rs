@@ -125,10 +125,10 @@ fn a_changed_prompt_needs_a_version_of_its_own() {
     let current = library.current(Kind::Gate).unwrap().clone();
     library.add(Prompt::parse(&current.file).unwrap()).unwrap();
     let changed = Prompt::parse(&current.file.replace("last check", "very last check")).unwrap();
-    assert_eq!(library.add(changed.clone()), Err(PromptError::Twice("gate-1".to_owned())));
-    let renamed = Prompt::parse(&changed.file.replace("version: gate-1", "version: gate-mine")).unwrap();
+    assert_eq!(library.add(changed.clone()), Err(PromptError::Twice("gate-2".to_owned())));
+    let renamed = Prompt::parse(&changed.file.replace("version: gate-2", "version: gate-mine")).unwrap();
     library.add(renamed).unwrap();
     assert_eq!(library.current(Kind::Gate).unwrap().version, "gate-mine");
-    assert!(library.of_version(Kind::Gate, "gate-1").is_ok(), "open audits keep theirs");
+    assert!(library.of_version(Kind::Gate, "gate-2").is_ok(), "open audits keep theirs");
     assert!(library.of_version(Kind::Gate, "gate-0").is_err());
 }

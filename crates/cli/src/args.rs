@@ -77,7 +77,7 @@ pub(crate) struct PromptList {
 /// Print a prompt file, or with --trace what the judge would be sent for a trace.
 #[derive(Debug, Args)]
 pub(crate) struct PromptShow {
-    /// A version, such as faithfulness-2, or a kind for its current prompt.
+    /// A version, such as faithfulness-3, or a kind for its current prompt.
     #[arg(value_name = "VERSION|KIND")]
     pub(crate) prompt: String,
     /// File with a trace: print the messages of its first call.

@@ -180,11 +180,11 @@ fn prompts_are_listed_shown_compared_and_checked() {
     let shown = Call::new().run("prompt show gate");
     assert_eq!(shown.code, 0);
     let changed =
-        shown.stdout.replace("version: gate-1", "version: gate-mine").replace("last check", "only check");
+        shown.stdout.replace("version: gate-2", "version: gate-mine").replace("last check", "only check");
     let call = || Call::new().file("prompts/gate.md", &changed).file("gate.md", &changed);
-    let run = call().run("prompt diff gate-1 gate.md");
-    assert!(run.code == 1 && run.stdout.contains("- version: gate-1"), "{}", run.shown());
-    assert_eq!(call().run("prompt diff gate-1 gate").code, 0, "a prompt is the same as itself");
+    let run = call().run("prompt diff gate-2 gate.md");
+    assert!(run.code == 1 && run.stdout.contains("- version: gate-2"), "{}", run.shown());
+    assert_eq!(call().run("prompt diff gate-2 gate").code, 0, "a prompt is the same as itself");
     assert_eq!(call().run("prompt check gate.md").code, 0);
     let broken = changed.replace("Room 12 has a ramp and is open", "Room 12 is open");
     let run = Call::new().file("gate.md", &broken).run("prompt check gate.md");

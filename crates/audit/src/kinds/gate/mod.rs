@@ -24,7 +24,7 @@ use crate::{Assessment, Outcome};
 /// The parts of this kind.
 pub static SPEC: Spec = Spec {
     kind: Kind::Gate,
-    prompts: &[Source(include_str!("prompts/v1.md"))],
+    prompts: &[Source(include_str!("prompts/v1.md")), Source(include_str!("prompts/v2.md"))],
     schema: reply::schema,
     basis: Basis::Retrieval,
     listing: Listing::ByJudge,
