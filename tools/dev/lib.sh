@@ -242,12 +242,17 @@ claim_port() { # NAME: prints the port to start on; to be called only while NAME
 }
 
 claim_port_locked() {
-    local port
+    local port tries
     if port=$(port_of "$1"); then
-        if ! is_listening "$port"; then
-            printf '%s' "$port"
-            return
-        fi
+        # A program that was just killed may hold its port for a moment: who is connected to it comes back to
+        # this port and would not find another one.
+        for ((tries = 0; tries < 100; tries++)); do
+            if ! is_listening "$port"; then
+                printf '%s' "$port"
+                return
+            fi
+            sleep 0.1
+        done
         warn "Port $port of $1 is taken by another program; another one is chosen."
     fi
     while :; do

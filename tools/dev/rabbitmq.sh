@@ -183,3 +183,25 @@ rabbitmq_kill() {
     rm -f "$STATE/run/rabbitmq.pid"
     say "RabbitMQ was killed (process $pid)."
 }
+
+rabbitmq_memory_limit() { # FRACTION: above this part of the machine's memory the node takes nothing from publishers
+    local user home epmd distribution AS RABBITMQ_ENV
+    is_running rabbitmq || die "RabbitMQ is not running."
+    user=$(service_user rabbitmq)
+    home=$(data_home)/rabbitmq
+    epmd=$(port_of epmd)
+    distribution=$(port_of distribution)
+    rabbitmq_environment "$home" "$epmd" "$distribution"
+    run_as "$user"
+    "${AS[@]}" "${RABBITMQ_ENV[@]}" /usr/lib/rabbitmq/bin/rabbitmqctl -q set_vm_memory_high_watermark "$1"
+}
+
+rabbitmq_alarm() {
+    rabbitmq_memory_limit 0.00001
+    say "RabbitMQ believes that it is short of memory and blocks publishers; './dev service calm rabbitmq' ends it."
+}
+
+rabbitmq_calm() {
+    rabbitmq_memory_limit 0.4
+    say "RabbitMQ takes messages again."
+}

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Both private services together, and what is told about them.
 
-service_action() { # ACTION (start, stop, kill) SERVICE
+service_action() { # ACTION (start, stop, kill; for rabbitmq also alarm, calm) SERVICE
     case $2 in
         postgres) with_lock postgres "pg_$1" ;;
         rabbitmq) with_lock rabbitmq "rabbitmq_$1" ;;
@@ -112,7 +112,13 @@ command_service() {
     local action=${1:-} service services=(postgres rabbitmq)
     case $action in
         start | stop | restart | kill) shift ;;
-        *) usage_error "service needs start, stop, restart or kill." ;;
+        alarm | calm)
+            [[ ${*:2} == rabbitmq ]] || usage_error "service $action is for rabbitmq alone."
+            prepare_state
+            service_action "$action" rabbitmq
+            return
+            ;;
+        *) usage_error "service needs start, stop, restart, kill, alarm or calm." ;;
     esac
     if (($# > 0)); then
         services=("$@")

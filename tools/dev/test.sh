@@ -20,6 +20,38 @@ run_checks() {
     say "Clippy finds nothing ($(since "$step"))."
 }
 
+# What tests and fault runs find the services by.
+export_services() {
+    DATABASE_URL=$(database_url)
+    AMQP_URL=$(broker_url)
+    export DATABASE_URL AMQP_URL GROUNDCREW_TEST_DEV=$ROOT/dev
+    if [[ -z $outside_database ]]; then
+        export GROUNDCREW_TEST_POSTGRES_PID_FILE=$STATE/run/postgres.pid
+    fi
+    if [[ -z $outside_broker ]]; then
+        GROUNDCREW_TEST_RABBITMQ_MANAGEMENT=$(rabbitmq_management_url)
+        export GROUNDCREW_TEST_RABBITMQ_MANAGEMENT GROUNDCREW_TEST_RABBITMQ_PID_FILE=$STATE/run/rabbitmq.pid
+    fi
+}
+
+command_chaos() {
+    local code=0
+    prepare_state
+    find_outside
+    if [[ -n $outside_database$outside_broker ]]; then
+        # What others use is not made to fall over.
+        usage_error "chaos stops and kills the services, so it runs only on private ones: unset DATABASE_URL and AMQP_URL."
+    fi
+    require_cargo
+    require_packages compiler "${private_services[@]}"
+    cargo build --release --locked --package cli --package testkit --bins
+    begin_run
+    start_services "${private_services[@]}"
+    export_services
+    "${CARGO_TARGET_DIR:-target}/release/chaos" "$@" || code=$?
+    exit "$code"
+}
+
 command_test() {
     local runner step code=0
     prepare_state
@@ -50,16 +82,7 @@ command_test() {
     wait "$services_job" || die "the services did not start."
     services_job=''
 
-    DATABASE_URL=$(database_url)
-    AMQP_URL=$(broker_url)
-    export DATABASE_URL AMQP_URL GROUNDCREW_TEST_DEV=$ROOT/dev
-    if [[ -z $outside_database ]]; then
-        export GROUNDCREW_TEST_POSTGRES_PID_FILE=$STATE/run/postgres.pid
-    fi
-    if [[ -z $outside_broker ]]; then
-        GROUNDCREW_TEST_RABBITMQ_MANAGEMENT=$(rabbitmq_management_url)
-        export GROUNDCREW_TEST_RABBITMQ_MANAGEMENT GROUNDCREW_TEST_RABBITMQ_PID_FILE=$STATE/run/rabbitmq.pid
-    fi
+    export_services
     step=$(now_ms)
     "${runner[@]}" "$@" || code=$?
     say "The tests ended with code $code ($(since "$step"))."

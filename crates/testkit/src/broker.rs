@@ -133,6 +133,31 @@ impl Vhost {
         Some((found["messages_ready"].as_u64()?, found["messages_unacknowledged"].as_u64()?))
     }
 
+    /// Closes every connection to this virtual host, from the broker's side.
+    ///
+    /// # Panics
+    /// When the broker's HTTP API does not answer.
+    pub async fn close_connections(&self) {
+        let path = ["vhosts", &self.name, "connections"];
+        let connections = self.management.ask(Method::GET, &path, None).await;
+        for connection in connections.as_array().into_iter().flatten() {
+            if let Some(name) = connection["name"].as_str() {
+                // One that is gone by now is as good as closed.
+                let _ = self.management.request(Method::DELETE, &["connections", name], None).await;
+            }
+        }
+    }
+
+    /// How many messages the broker has delivered again since it started. The figure may be a second old.
+    ///
+    /// # Panics
+    /// When the broker's HTTP API does not answer.
+    pub async fn redelivered(&self) -> u64 {
+        let queues = self.management.ask(Method::GET, &["queues", &self.name], None).await;
+        let count = |queue: &Value| queue["message_stats"]["redeliver"].as_u64().unwrap_or_default();
+        queues.as_array().into_iter().flatten().map(count).sum()
+    }
+
     /// Deletes a queue with all that is in it.
     ///
     /// # Panics

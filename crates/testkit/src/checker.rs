@@ -94,6 +94,14 @@ impl Checker {
         self.confirmed.iter().filter(|id| !ended.contains_key(*id) && !buried.contains_key(*id)).count()
     }
 
+    /// How many confirmed messages have not ended yet, by counting alone: exact when nothing is doubled.
+    pub(crate) async fn on_the_way(&self, system: &System) -> usize {
+        let ended = "select (select count(*) from groundcrew.audits where disposition is not null)
+            + (select count(*) from groundcrew.dead_letters)";
+        let ended: i64 = sqlx::query_scalar(ended).fetch_one(&system.database.pool).await.unwrap_or_default();
+        self.confirmed.len().saturating_sub(usize::try_from(ended).unwrap_or_default())
+    }
+
     /// Compares. `faults`: how often something was interrupted; `interruptions`: how many calls that may have cut off
     /// in all.
     pub async fn check(&self, system: &System, faults: u64, interruptions: u64) -> Findings {

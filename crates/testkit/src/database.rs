@@ -60,6 +60,16 @@ impl Database {
         format!("{}:{}", url.host_str().unwrap_or("127.0.0.1"), url.port().unwrap_or(5432))
     }
 
+    /// Ends every session on this database but the one that asks.
+    ///
+    /// # Panics
+    /// When the server does not answer.
+    pub async fn terminate_backends(&self) {
+        let end = "select pg_terminate_backend(pid) from pg_stat_activity
+            where datname = current_database() and pid <> pg_backend_pid()";
+        sqlx::query(end).execute(&mut self.session().await).await.unwrap();
+    }
+
     /// A connection of its own, for a session that holds locks or takes another role.
     ///
     /// # Panics

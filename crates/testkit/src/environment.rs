@@ -63,6 +63,22 @@ pub async fn restart(service: Service) {
     .await;
 }
 
+/// Makes the broker believe that it is short of memory: it takes nothing from publishers until [`calm`].
+///
+/// # Panics
+/// When it cannot be told.
+pub async fn alarm() {
+    dev(&["service", "alarm", "rabbitmq"]).await;
+}
+
+/// Ends [`alarm`].
+///
+/// # Panics
+/// When the broker cannot be told.
+pub async fn calm() {
+    dev(&["service", "calm", "rabbitmq"]).await;
+}
+
 async fn dev(arguments: &'static [&'static str]) {
     let program = PathBuf::from(required("GROUNDCREW_TEST_DEV"));
     let begun = Instant::now();

@@ -4,6 +4,7 @@
 //! - [`System`] is where a test begins: services of its own, a practice judge, relays, producers and workers.
 //! - [`material`] makes traces and the judge's replies to them.
 //! - [`TcpRelay`] stands before the broker, the database and the judge.
+//! - [`chaos`] lets everything fall over while traces flow.
 //! - [`Checker`] proves that nothing was lost and nothing was doubled.
 //! - [`wait_for`] is the only place that sleeps.
 #![expect(
@@ -16,6 +17,7 @@
 )]
 
 mod broker;
+pub mod chaos;
 mod checker;
 mod database;
 pub mod environment;

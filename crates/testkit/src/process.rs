@@ -168,10 +168,12 @@ impl Drop for Process {
     }
 }
 
-/// The program next to this test's own, as cargo lays them out.
+/// The program beside the one that runs, as cargo lays them out: tests lie one folder deeper.
 fn program() -> PathBuf {
-    let test = std::env::current_exe().expect("a program knows its path");
-    let folder = test.parent().and_then(Path::parent).expect("tests lie in target/<profile>/deps");
+    let own = std::env::current_exe().expect("a program knows its path");
+    let folder = own.parent().expect("a program lies in a folder");
+    let folder =
+        if folder.ends_with("deps") { folder.parent().expect("deps lies in target") } else { folder };
     let program = folder.join("groundcrew");
     let how = "build it with: cargo build --bin groundcrew";
     assert!(program.is_file(), "{} does not exist; {how}", program.display());

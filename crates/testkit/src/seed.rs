@@ -23,6 +23,11 @@ impl Seed {
             Err(_) => rand::random_range(0..1_000_000),
         };
         println!("seed {number}: GROUNDCREW_TEST_SEED={number} repeats this run");
+        Self::of(number)
+    }
+
+    /// A certain seed.
+    pub fn of(number: u64) -> Self {
         Self { number, dice: SmallRng::seed_from_u64(number) }
     }
 

@@ -57,3 +57,13 @@ where
 pub(crate) async fn register_of_queues_is_written() {
     sleep(Duration::from_millis(1500)).await;
 }
+
+/// Between two looks at something that takes its time.
+pub(crate) async fn pause() {
+    sleep(PAUSE).await;
+}
+
+/// How long a fault lasts that nothing else ends. Nothing is synchronised by it.
+pub(crate) async fn while_a_fault_lasts(time: Duration) {
+    sleep(time).await;
+}

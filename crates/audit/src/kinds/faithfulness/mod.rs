@@ -23,7 +23,11 @@ use crate::{Assessment, Outcome};
 /// The parts of this kind.
 pub static SPEC: Spec = Spec {
     kind: Kind::Faithfulness,
-    prompts: &[Source(include_str!("prompts/v1.md")), Source(include_str!("prompts/v2.md")), Source(include_str!("prompts/v3.md"))],
+    prompts: &[
+        Source(include_str!("prompts/v1.md")),
+        Source(include_str!("prompts/v2.md")),
+        Source(include_str!("prompts/v3.md")),
+    ],
     schema: reply::schema,
     basis: Basis::Retrieval,
     listing: Listing::ByJudge,
