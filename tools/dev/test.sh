@@ -34,13 +34,14 @@ export_services() {
     fi
 }
 
-command_chaos() {
-    local code=0
+# Programs of the testkit that need the services to themselves: chaos stops and kills them, bench fills them.
+command_rig() { # PROGRAM [ARGS...]
+    local program=$1 code=0
+    shift
     prepare_state
     find_outside
     if [[ -n $outside_database$outside_broker ]]; then
-        # What others use is not made to fall over.
-        usage_error "chaos stops and kills the services, so it runs only on private ones: unset DATABASE_URL and AMQP_URL."
+        usage_error "$program runs only on private services, which nobody else uses: unset DATABASE_URL and AMQP_URL."
     fi
     require_cargo
     require_packages compiler "${private_services[@]}"
@@ -48,7 +49,7 @@ command_chaos() {
     begin_run
     start_services "${private_services[@]}"
     export_services
-    "${CARGO_TARGET_DIR:-target}/release/chaos" "$@" || code=$?
+    "${CARGO_TARGET_DIR:-target}/release/$program" "$@" || code=$?
     exit "$code"
 }
 

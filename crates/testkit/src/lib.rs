@@ -5,6 +5,7 @@
 //! - [`material`] makes traces and the judge's replies to them.
 //! - [`TcpRelay`] stands before the broker, the database and the judge.
 //! - [`chaos`] lets everything fall over while traces flow.
+//! - [`bench`] measures the product beside two floors.
 //! - [`Checker`] proves that nothing was lost and nothing was doubled.
 //! - [`wait_for`] is the only place that sleeps.
 #![expect(
@@ -16,6 +17,7 @@
     reason = "this crate is linked into tests only: what fails here has to fail the test, with a word about why"
 )]
 
+pub mod bench;
 mod broker;
 pub mod chaos;
 mod checker;

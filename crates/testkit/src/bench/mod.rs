@@ -1,0 +1,89 @@
+//! How fast the product is beside two floors that do less, on the same machine and in the same minute.
+//!
+//! Every measured program is a process of its own, so that its CPU time and memory are its own; the services and the
+//! judge share the machine with it. A run has a virtual host and a database of its own.
+
+pub mod floor;
+mod load;
+mod meter;
+mod rig;
+
+use std::time::Duration;
+
+pub use load::Size;
+use rig::{Rig, Tempo};
+
+use crate::environment::ServicesLock;
+
+/// What is measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// Traces of each throughput measurement.
+    pub traces: usize,
+    /// Audits in work at once.
+    pub concurrency: u32,
+    /// Audits in flight for the measurement with a slow judge.
+    pub in_flight: u32,
+}
+
+/// Runs all measurements and prints them as they come.
+///
+/// # Panics
+/// When a program fails or stops making progress.
+pub async fn run(plan: Plan) {
+    let _alone = ServicesLock::alone().await;
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    println!("cores {}, traces per measurement {}, in work {}", cores(), plan.traces, plan.concurrency);
+    let mut product = 0.0;
+    for size in [Size(2048), Size(8192)] {
+        product = throughput(plan, size).await;
+    }
+    in_flight(plan).await;
+    scaling().await;
+    added(product / 2.0).await;
+}
+
+/// Audits per second of both floors and of the product.
+async fn throughput(plan: Plan, size: Size) -> f64 {
+    let rig = Rig::start(size, Duration::ZERO).await;
+    let bare = rig.floor("bare", plan.traces, plan.concurrency).await;
+    println!("{size} bare floor:        {bare}");
+    let writes = rig.floor("same-writes", plan.traces, plan.concurrency).await;
+    println!("{size} same-writes floor: {writes}");
+    let product = rig.product(plan.traces, Tempo::at_once(plan.concurrency), 1).await;
+    println!("{size} groundcrew worker: {product}");
+    println!("ratio bare: {:.2}", product.rate() / bare.rate());
+    println!("ratio same-writes: {:.2}", product.rate() / writes.rate());
+    product.rate()
+}
+
+/// How many audits one worker holds at once while the judge takes 2 s.
+async fn in_flight(plan: Plan) {
+    let rig = Rig::start(Size(2048), Duration::from_secs(2)).await;
+    let traces = usize::try_from(plan.in_flight).unwrap_or(usize::MAX).saturating_mul(4);
+    let measured = rig.product(traces, Tempo::at_once(plan.in_flight), 1).await;
+    println!("judge of 2 s, up to {} in flight: {measured}", plan.in_flight);
+}
+
+/// What four workers do beside one, each with 100 audits in work and a judge of 500 ms.
+async fn scaling() {
+    let mut rates = Vec::new();
+    for workers in [1, 4] {
+        let rig = Rig::start(Size(2048), Duration::from_millis(500)).await;
+        let measured = rig.product(3000 * workers, Tempo::at_once(100), workers).await;
+        println!("judge of 500 ms, {workers} worker(s) of 100: {measured}");
+        rates.push(measured.rate());
+    }
+    println!("ratio four workers: {:.2}", rates[1] / rates[0]);
+}
+
+/// The time from a trace's publication until its result is announced, at half load and without a judge's time.
+async fn added(per_second: f64) {
+    let rig = Rig::start(Size(2048), Duration::ZERO).await;
+    let (middle, late) = rig.added(per_second.max(1.0), Duration::from_secs(20)).await;
+    println!("added by the pipeline at {per_second:.0} a second: p50 {middle:.1?}, p99 {late:.1?}");
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}

@@ -1,0 +1,280 @@
+//! A virtual host, a database and a judge for one measurement, and what is run on them.
+
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt as _;
+use lapin::options::{BasicConsumeOptions, QueueBindOptions, QueueDeclareOptions};
+use lapin::types::FieldTable;
+use queue::{Connection, Envelope, Lane, Message, Publisher, Purpose, Target};
+use serde_json::Value;
+
+use super::load::{self, Size};
+use super::meter::{Measured, used};
+use crate::process::{Command, Process};
+use crate::{Database, Vhost, unique, wait_for};
+
+/// How long anything may go without progress.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// How a worker is set.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tempo {
+    in_work: u32,
+}
+
+impl Tempo {
+    /// So many audits in work at once.
+    pub fn at_once(in_work: u32) -> Self {
+        Self { in_work }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Rig {
+    size: Size,
+    judge: String,
+    _judge: Process,
+    _reply: Reply,
+    vhost: Vhost,
+    database: Database,
+    publisher: Publisher,
+}
+
+/// The file with the judge's one reply. It is gone when this goes out of scope.
+#[derive(Debug)]
+struct Reply(std::path::PathBuf);
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+impl Rig {
+    pub async fn start(size: Size, latency: Duration) -> Self {
+        let reply = std::env::temp_dir().join(unique("groundcrew-bench"));
+        std::fs::write(&reply, load::reply().to_string()).expect("a file can be written");
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        let address = format!("127.0.0.1:{}", port.expect("a port is free").port());
+        let milliseconds = latency.as_millis().to_string();
+        let process =
+            Command::new(&["judge", "practice", "--listen", &address, "--latency-ms", &milliseconds])
+                .argument("--canned-default")
+                .argument(reply.display().to_string())
+                .start();
+        wait_for("the judge", PATIENCE, async || std::net::TcpStream::connect(&address).ok().map(drop)).await;
+        let (vhost, database) = tokio::join!(Vhost::create(), Database::create());
+        let settings =
+            queue::Settings::new(&vhost.url(None), queue::Options::default()).expect("the URL is valid");
+        let connection = Connection::open(&settings, Purpose::Publish).await.expect("the broker answers");
+        queue::topology::declare(&connection).await.expect("the topology can be declared");
+        Self {
+            size,
+            judge: format!("http://{address}/v1"),
+            _judge: process,
+            _reply: Reply(reply),
+            vhost,
+            database,
+            publisher: Publisher::new(&connection),
+        }
+    }
+
+    /// Publishes so many traces and gives what their ids begin with.
+    async fn publish(&self, traces: usize) -> String {
+        let run = unique("b");
+        let bodies: Vec<usize> = (0..traces).collect();
+        for chunk in bodies.chunks(500) {
+            let messages = chunk.iter().map(|at| self.message(load::trace(self.size, &run, *at)));
+            for outcome in self.publisher.publish_many(&messages.collect::<Vec<_>>()).await {
+                outcome.expect("the broker confirms");
+            }
+        }
+        run
+    }
+
+    fn message(&self, body: Vec<u8>) -> Message {
+        Message { target: Target::lane(Lane::Normal), envelope: Envelope::default(), body }
+    }
+
+    /// One of the floors, in a process of its own.
+    pub async fn floor(&self, which: &str, traces: usize, concurrency: u32) -> Measured {
+        self.publish(traces).await;
+        let own = std::env::current_exe().expect("a program knows its path");
+        let mut floor = std::process::Command::new(own);
+        floor
+            .args([
+                "floor",
+                which,
+                "--traces",
+                &traces.to_string(),
+                "--concurrency",
+                &concurrency.to_string(),
+            ])
+            .env("BENCH_AMQP_URL", self.vhost.url(None))
+            .env("BENCH_DATABASE_URL", self.database.url(None))
+            .env("BENCH_JUDGE_URL", &self.judge);
+        let output = tokio::task::spawn_blocking(move || floor.output()).await.expect("no panic");
+        let output = output.expect("the floor can be started");
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
+        let line = printed.lines().last().unwrap_or_default();
+        let figures: Value = serde_json::from_str(line).expect("the floor prints its figures");
+        let figure = |name: &str| figures[name].as_u64().unwrap_or_default();
+        Measured {
+            count: traces,
+            took: Duration::from_micros(figure("took_us")),
+            cpu: Duration::from_millis(figure("cpu_ms")),
+            peak_kib: figure("peak_kib"),
+            in_flight: None,
+        }
+    }
+
+    fn worker(&self, tempo: Tempo) -> Process {
+        let in_work = tempo.in_work.to_string();
+        let set = |name: &str, value: &str| (format!("GROUNDCREW_{name}"), value.to_owned());
+        Command::new(&["worker", "--wait-for", "60"])
+            .set("DATABASE_URL", self.database.url(None))
+            .set("AMQP_URL", self.vhost.url(None))
+            .set_all([
+                set("JUDGE__BASE_URL", &self.judge),
+                set("JUDGE__MODEL", practice::MODEL),
+                set("JUDGE__MAX_CONCURRENCY", &in_work),
+                set("WORKER__CONCURRENCY_NORMAL", &in_work),
+                set("PROJECT_DEFAULTS__SAMPLE_PASSED", "0"),
+                set("LOG__LEVEL", "warn"),
+            ])
+            .start()
+    }
+
+    /// Workers of the product: all is published before they start, so that no producer is in the figure.
+    pub async fn product(&self, traces: usize, tempo: Tempo, workers: usize) -> Measured {
+        let before = self.ended().await;
+        self.publish(traces).await;
+        let running: Vec<Process> = (0..workers).map(|_| self.worker(tempo)).collect();
+        let (mut most, mut last) = (0, (Instant::now(), before));
+        loop {
+            let ended = self.ended().await;
+            most = most.max(self.open_calls().await);
+            if ended - before >= traces {
+                break;
+            }
+            if ended > last.1 {
+                last = (Instant::now(), ended);
+            }
+            assert!(last.0.elapsed() < PATIENCE, "nothing ended for {PATIENCE:?}: {}", running[0].log());
+            crate::wait::pause().await;
+        }
+        let used: Vec<(Duration, u64)> = running.iter().filter_map(|worker| used(worker.id())).collect();
+        Measured {
+            count: traces,
+            took: self.span(traces).await,
+            cpu: used.iter().map(|(cpu, _)| *cpu).sum(),
+            peak_kib: used.iter().map(|(_, peak)| *peak).max().unwrap_or_default(),
+            in_flight: Some(most),
+        }
+    }
+
+    async fn ended(&self) -> usize {
+        let sql = "select count(*) from groundcrew.audits where ended_at is not null";
+        let count: i64 =
+            sqlx::query_scalar(sql).fetch_one(&self.database.pool).await.expect("the database answers");
+        usize::try_from(count).unwrap_or_default()
+    }
+
+    /// From the first to the last end of the latest audits.
+    async fn span(&self, latest: usize) -> Duration {
+        let sql = "select extract(epoch from max(ended_at) - min(ended_at))::float8 from (
+            select ended_at from groundcrew.audits order by ended_at desc limit $1) as latest";
+        let latest = i64::try_from(latest).unwrap_or(i64::MAX);
+        let seconds: f64 = sqlx::query_scalar(sql)
+            .bind(latest)
+            .fetch_one(&self.database.pool)
+            .await
+            .expect("the database answers");
+        Duration::from_secs_f64(seconds.max(0.0))
+    }
+
+    /// Calls that the judge has received and not answered.
+    async fn open_calls(&self) -> u64 {
+        let url = format!("{}/calls", self.judge.trim_end_matches("/v1"));
+        let client =
+            reqwest::Client::builder().no_proxy().tls_certs_only([]).build().expect("a client can be made");
+        let Ok(answer) = client.get(url).send().await else { return 0 };
+        let text = answer.text().await.unwrap_or_default();
+        let calls: Value = serde_json::from_str(&text).unwrap_or_default();
+        let count = |name: &str| calls["total"][name].as_u64().unwrap_or_default();
+        count("received").saturating_sub(count("answered"))
+    }
+
+    /// Publishes at a steady rate and gives the median and the 99th percentile of the time until each result is
+    /// announced.
+    pub async fn added(&self, per_second: f64, during: Duration) -> (Duration, Duration) {
+        let worker = self.worker(Tempo::at_once(64));
+        let mut results = self.results().await;
+        let run = unique("b");
+        // The first results pay for connections and plans that later ones find ready.
+        let warm_up = 200;
+        let steady = (per_second * during.as_secs_f64()).ceil();
+        let count = warm_up + (0..).take_while(|at| f64::from(*at) < steady).count();
+        let begun = Instant::now();
+        let due = |at: usize| {
+            begun + Duration::from_secs_f64(f64::from(u32::try_from(at).unwrap_or(0)) / per_second)
+        };
+        let publishing = async {
+            for at in 0..count {
+                tokio::time::sleep_until(due(at).into()).await;
+                let publisher = self.publisher.clone();
+                let message = self.message(load::trace(self.size, &run, at));
+                tokio::spawn(async move { publisher.publish(&message).await.expect("the broker confirms") });
+            }
+        };
+        let receiving = async {
+            let mut times = Vec::with_capacity(count);
+            while times.len() < count {
+                let next = tokio::time::timeout(PATIENCE, results.next()).await.expect("results arrive");
+                let delivery = next.expect("the subscription lives").expect("the connection lives");
+                let arrived = Instant::now();
+                let result: Value = serde_json::from_slice(&delivery.data).unwrap_or_default();
+                let id = result["trace_id"].as_str().unwrap_or_default();
+                if let Some(at) = id.strip_prefix(&format!("{run}-")).and_then(|at| at.parse().ok()) {
+                    times.push((at, arrived.saturating_duration_since(due(at))));
+                }
+            }
+            times
+        };
+        let ((), times) = tokio::join!(publishing, receiving);
+        drop(worker);
+        let mut times: Vec<Duration> =
+            times.into_iter().filter(|(at, _)| *at >= warm_up).map(|(_, time)| time).collect();
+        times.sort_unstable();
+        let at = |percent: usize| times[(times.len() * percent / 100).min(times.len() - 1)];
+        (at(50), at(99))
+    }
+
+    async fn results(&self) -> lapin::Consumer {
+        let properties = lapin::ConnectionProperties::default();
+        let connection =
+            lapin::Connection::connect(&self.vhost.url(None), properties).await.expect("the broker answers");
+        let channel = connection.create_channel().await.expect("a channel can be opened");
+        let exclusive = QueueDeclareOptions { exclusive: true, ..QueueDeclareOptions::default() };
+        channel
+            .queue_declare("bench.results".into(), exclusive, FieldTable::default())
+            .await
+            .expect("a queue");
+        let (queue, exchange) = ("bench.results".into(), queue::exchange::RESULTS.into());
+        let bind = QueueBindOptions::default();
+        channel
+            .queue_bind(queue, exchange, "audit.#".into(), bind, FieldTable::default())
+            .await
+            .expect("a binding");
+        let options = BasicConsumeOptions { no_ack: true, ..BasicConsumeOptions::default() };
+        let consumer = channel
+            .basic_consume("bench.results".into(), "bench".into(), options, FieldTable::default())
+            .await
+            .expect("a subscription");
+        // It lives as long as the measurement; the program's end closes it.
+        std::mem::forget(connection);
+        consumer
+    }
+}

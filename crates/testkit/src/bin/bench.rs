@@ -1,0 +1,61 @@
+//! `./dev bench`: audits per second beside two floors, memory, latency added by the pipeline.
+
+use clap::{Parser, Subcommand, ValueEnum};
+use testkit::bench::{self, Plan, floor::Floor};
+
+/// Measure the worker beside two floors that do less, on this machine.
+///
+/// Prints audits per second, the ratios to both floors, CPU time and memory; then what a worker holds in flight with
+/// a slow judge, what four workers do beside one, and the time that the pipeline adds at half load.
+#[derive(Debug, Parser)]
+#[command(name = "./dev bench", max_term_width = 100)]
+struct Arguments {
+    /// Traces of each throughput measurement.
+    #[arg(long, default_value_t = 20_000)]
+    traces: usize,
+    /// Audits in work at once.
+    #[arg(long, default_value_t = 128)]
+    concurrency: u32,
+    /// Audits in flight with a judge of 2 s.
+    #[arg(long, default_value_t = 4000)]
+    in_flight: u32,
+    #[command(subcommand)]
+    part: Option<Part>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Part {
+    /// One floor on its own; its services come from BENCH_AMQP_URL, BENCH_DATABASE_URL and BENCH_JUDGE_URL.
+    #[command(hide = true)]
+    Floor {
+        which: Which,
+        #[arg(long)]
+        traces: usize,
+        #[arg(long)]
+        concurrency: u32,
+    },
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Which {
+    Bare,
+    SameWrites,
+}
+
+#[tokio::main]
+async fn main() {
+    let arguments = Arguments::parse();
+    match arguments.part {
+        Some(Part::Floor { which, traces, concurrency }) => {
+            let floor = match which {
+                Which::Bare => Floor::Bare,
+                Which::SameWrites => Floor::SameWrites,
+            };
+            bench::floor::run(floor, traces, concurrency).await;
+        }
+        None => {
+            let Arguments { traces, concurrency, in_flight, .. } = arguments;
+            bench::run(Plan { traces, concurrency, in_flight }).await;
+        }
+    }
+}
