@@ -11,6 +11,7 @@ use super::chars::{
 };
 use super::classes::Class;
 pub use super::folded::Folded;
+use super::numbers::words::superscript;
 
 /// Whether case is folded too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,6 +164,7 @@ impl Folder<'_> {
             return self.blank(at, after, false);
         }
         match c {
+            '|' if self.is_condition(at) => self.cluster(at, c),
             _ if c.is_whitespace() || c == '|' => {
                 self.blank(at, after, matches!(c, '\n' | '\r' | '\u{2028}' | '\u{2029}'))
             }
@@ -172,11 +174,18 @@ impl Folder<'_> {
             '&' => self.entity(at, after),
             '.' | '…' => self.dots(at),
             '*' | '_' | '#' => self.markup(at, c),
+            // `3·5` is not `35`; elsewhere a bullet only begins an item.
+            _ if is_bullet(c) && self.is_inside(at, after) => {
+                self.write('·', at, after, after);
+                after
+            }
             _ if is_bullet(c) => after,
+            _ if self.is_index(at, c) => {
+                self.write(superscript(c).unwrap_or(c), at, after, after);
+                after
+            }
             _ if is_quotation(c) => {
-                let is_inside =
-                    self.char_before(at).is_some_and(is_word) && self.char_at(after).is_some_and(is_word);
-                if is_inside {
+                if self.is_inside(at, after) {
                     self.write('\'', at, after, after);
                 }
                 after
@@ -184,6 +193,42 @@ impl Folder<'_> {
             _ if is_dash(c) => self.dash(at, c),
             _ => self.cluster(at, c),
         }
+    }
+
+    /// Whether word characters stand directly before `at` and from `after` on.
+    fn is_inside(&self, at: usize, after: usize) -> bool {
+        self.char_before(at).is_some_and(is_word) && self.char_at(after).is_some_and(is_word)
+    }
+
+    /// The bar of `P(A|B)`, not of a table.
+    fn is_condition(&self, at: usize) -> bool {
+        const LONGEST: usize = 12;
+        self.is_inside(at, at + 1)
+            && self.text[..at]
+                .chars()
+                .rev()
+                .take(LONGEST)
+                .find(|c| matches!(c, '(' | ')' | '|') || c.is_whitespace())
+                .is_some_and(|c| c == '(')
+    }
+
+    /// `CO₂` and `m²`: an index or power behind letters, which many write as a plain digit. Behind a digit it is none.
+    fn is_index(&self, at: usize, c: char) -> bool {
+        const UNITS: [&str; 9] = ["m", "cm", "mm", "km", "dm", "ft", "in", "mi", "yd"];
+        let is_low = matches!(c, '\u{2080}'..='\u{2089}');
+        let is_alone = || self.char_at(at + c.len_utf8()).is_none_or(|next| digit(next).is_none());
+        if !(is_low || matches!(c, '²' | '³')) || !is_alone() {
+            return false;
+        }
+        let letters = self.text[..at]
+            .chars()
+            .rev()
+            .take_while(|c| is_letter(*c))
+            .take(4)
+            .map(char::len_utf8)
+            .sum::<usize>();
+        let word = &self.text[at - letters..at];
+        !word.is_empty() && (is_low || UNITS.contains(&word))
     }
 
     fn blank(&mut self, start: usize, end: usize, has_newline: bool) -> usize {
@@ -280,12 +325,16 @@ impl Folder<'_> {
     /// Emphasis and heading marks go; signs inside of words and formulas stay.
     fn markup(&mut self, at: usize, c: char) -> usize {
         let end = self.run_end(at, |next| next == c);
-        let is_inside = self.char_before(at).is_some_and(is_word) && self.char_at(end).is_some_and(is_word);
+        let is_inside = self.is_inside(at, end);
+        let is_power = || {
+            let is_digit = |c: Option<char>| c.and_then(digit).is_some();
+            is_digit(self.char_before(at)) && is_digit(self.char_at(end))
+        };
         let is_heading =
             c == '#' && self.at_line_start() && self.char_at(end).is_none_or(char::is_whitespace);
         let stays = match c {
             '#' => !is_heading,
-            '*' => is_inside && end - at == 1,
+            '*' => is_inside && (end - at == 1 || is_power()),
             _ => is_inside,
         };
         if stays {
@@ -324,12 +373,24 @@ impl Folder<'_> {
         // Quotation marks are left out, so a dash beside one stands beside what is beyond it.
         let is_open = |c: Option<char>| c.is_none_or(|c| c.is_whitespace() || is_quotation(c));
         let is_spaced = is_open(before) && is_open(after);
+        // `- 5 °C` is below zero, wherever its sign stands.
+        if is_single && !is_long && next.and_then(digit).is_some() && self.is_temperature(resume) {
+            self.write('-', at, end, end);
+            return resume;
+        }
         // A bullet, or a dash between clauses: which of the two is lost when lines are joined.
         if (is_long || is_spaced) && c != '\u{2212}' {
             return self.blank(at, resume, breaks_line);
         }
         self.write('-', at, end, end);
         end
+    }
+
+    /// Whether a number of degrees begins at `at`.
+    fn is_temperature(&self, at: usize) -> bool {
+        let end = self.run_end(at, |c| digit(c).is_some() || matches!(c, '.' | ','));
+        let unit = self.text[end..].trim_start();
+        unit.starts_with(['°', '℃', '℉']) || unit.starts_with("degrees") || unit.starts_with("Grad")
     }
 
     /// A character with the marks that belong to it, in one canonical and compatible form.
@@ -440,6 +501,10 @@ mod tests {
             ("R&amp;D", "R&D"),
             ("« mot »", "mot"),
             ("50 %", "50%"),
+            ("H₂O and CO₂", "H2O and CO2"),
+            ("20 km²", "20 km2"),
+            ("it was - 5 °C", "it was -5 °C"),
+            ("| a | b |", "a b"),
         ] {
             assert_eq!(folded(one), folded(other), "{one} / {other}");
         }
@@ -454,7 +519,15 @@ mod tests {
             ("2*3", "23"),
             ("10-15", "1015"),
             ("23:10", "2310"),
-            ("H₂O", "H2O"),
+            ("3·5", "35"),
+            ("3•5", "35"),
+            ("10**6", "106"),
+            ("P(A|B)", "P(A B)"),
+            ("10⁵", "105"),
+            ("1½", "11/2"),
+            ("it was - 5 °C", "it was 5 °C"),
+            ("x²", "x2"),
+            ("10m²3", "10m23"),
         ] {
             assert_ne!(folded(one), folded(other), "{one} / {other}");
         }

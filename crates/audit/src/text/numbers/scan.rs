@@ -1,6 +1,6 @@
 //! Finds the numbers of a text.
 
-use super::amount::{amount, decimal, divide_by_hundred, integer, on_clock, shift};
+use super::amount::{Amount, amount, decimal, divide_by_hundred, integer, on_clock, shift};
 use super::words::{self, Meaning, Word};
 use super::{Form, Number};
 use crate::report::Span;
@@ -20,6 +20,7 @@ pub(super) fn scan(text: &str, reads_words: bool) -> Vec<Number> {
     let mut scan = Scan { text, original, chars, reads_words, found: Vec::new() };
     scan.run();
     scan.join_ranges();
+    scan.read_signs();
     scan.weigh_months();
     scan.found
 }
@@ -94,7 +95,15 @@ impl Scan<'_> {
             Some(chars) if !self.original.is_empty() => chars.iter().collect(),
             _ => self.text.get(start..end).unwrap_or_default().to_owned(),
         };
-        self.found.push(Number { text, span: Span { start, end }, form, readings, also, scale: 0 });
+        self.found.push(Number {
+            text,
+            span: Span { start, end },
+            form,
+            readings,
+            also,
+            parts: Vec::new(),
+            scale: 0,
+        });
     }
 
     /// Reads what begins with a digit at `start` and returns where it ends.
@@ -175,10 +184,23 @@ impl Scan<'_> {
         let hours = self.digits(start).len();
         let hour = Some(hours).filter(|hours| *hours <= 2).and_then(|hours| self.small(start, hours))?;
         let mut at = start + hours;
+        let is_blank = |c: Option<&char>| matches!(c, Some(' ' | '\u{a0}'));
+        // `9 h 30`
+        let is_apart = is_blank(self.chars.get(at))
+            && self.chars.get(at + 1) == Some(&'h')
+            && is_blank(self.chars.get(at + 2))
+            && self.digits(at + 3).len() == 2;
+        at += usize::from(is_apart);
         let separator = *self.chars.get(at)?;
         at += 1;
-        if separator == '시' && self.chars.get(at) == Some(&' ') {
+        if is_apart || (separator == '시' && self.chars.get(at) == Some(&' ')) {
             at += 1;
+        }
+        let is_han = matches!(separator, '時' | '时' | '点' | '點' | '시');
+        if is_han && matches!(self.chars.get(at), Some('半' | '반')) {
+            let hour = self.half_before(start).map_or(hour, |is_pm| on_clock(hour, is_pm));
+            self.add(start, at + 1, form, vec![format!("t{hour}:30")], vec![hour.to_string()]);
+            return Some(at + 1);
         }
         let minutes = self.digits(at).len();
         let minute =
@@ -199,6 +221,7 @@ impl Scan<'_> {
         }
         let (hour_read, end) =
             self.half_of_day(end).map_or((hour, end), |(is_pm, end)| (on_clock(hour, is_pm), end));
+        let hour_read = self.half_before(start).map_or(hour_read, |is_pm| on_clock(hour_read, is_pm));
         let is_marked = end > after && seconds.is_empty();
         let mut readings = vec![format!("t{hour_read}:{minute}{seconds}")];
         // A clock face without a leading zero and without a.m. or p.m. may mean either half of the day.
@@ -216,8 +239,54 @@ impl Scan<'_> {
         Some(end)
     }
 
+    /// The half of the day that a word directly before `at` names.
+    fn half_before(&self, at: usize) -> Option<bool> {
+        const WORDS: [(&str, bool); 10] = [
+            ("午前", false),
+            ("上午", false),
+            ("早上", false),
+            ("오전", false),
+            ("午後", true),
+            ("下午", true),
+            ("晚上", true),
+            ("오후", true),
+            ("夜", true),
+            ("저녁", true),
+        ];
+        if self.original.is_empty() {
+            return None;
+        }
+        let before: Vec<char> =
+            self.chars[..at].iter().rev().filter(|c| **c != ' ').take(2).copied().collect();
+        let before: String = before.into_iter().rev().collect();
+        WORDS.iter().find(|(word, _)| before.ends_with(word)).map(|(_, is_pm)| *is_pm)
+    }
+
+    /// `in the evening` at `at`: whether it is in the second half of the day, and where it ends.
+    fn half_in_words(&self, at: usize) -> Option<(bool, usize)> {
+        const PHRASES: [(&str, bool); 6] = [
+            (" in the morning", false),
+            (" in the afternoon", true),
+            (" in the evening", true),
+            (" at night", true),
+            (" o'clock in the morning", false),
+            (" o'clock in the evening", true),
+        ];
+        if self.chars.get(at) != Some(&' ') {
+            return None;
+        }
+        PHRASES.iter().find_map(|(phrase, is_pm)| {
+            let length = phrase.chars().count();
+            let found = self.chars.get(at..at + length)?;
+            found.iter().copied().eq(phrase.chars()).then_some((*is_pm, at + length))
+        })
+    }
+
     /// `a.m.` or `p.m.` at `at`: whether it is p.m., and where it ends.
     fn half_of_day(&self, at: usize) -> Option<(bool, usize)> {
+        if let Some(found) = self.half_in_words(at) {
+            return Some(found);
+        }
         let mut at = if matches!(self.chars.get(at), Some(' ' | '\u{a0}')) { at + 1 } else { at };
         let is_pm = match self.chars.get(at)?.to_ascii_lowercase() {
             'a' => false,
@@ -257,7 +326,7 @@ impl Scan<'_> {
             separators.push(separator);
             groups.push(next.to_vec());
         }
-        let Some((mut readings, also)) = amount(&groups, &separators) else {
+        let Some(mut amount) = amount(&groups, &separators) else {
             // A list without spaces, such as `1,2,5`: its first number; the scan goes on after it.
             let first = integer(&groups[0]);
             let end = start + groups[0].len();
@@ -269,9 +338,12 @@ impl Scan<'_> {
             && separators.is_empty()
             && !self.is_word_at(start.wrapping_sub(2))
         {
-            readings.push(decimal(&['0'], &groups[0]));
+            amount.readings.push(decimal(&['0'], &groups[0]));
         }
-        self.qualify(start, end, form, readings, also)
+        // "24/7" is said of what never closes, and counts nothing.
+        let is_saying = self.chars.get(start..start + 4).is_some_and(|chars| chars == ['2', '4', '/', '7'])
+            || (start > 2 && self.chars[start - 3..start] == ['2', '4', '/'] && groups[0] == ['7']);
+        self.qualify(start, end, if is_saying { Form::Incidental } else { form }, amount)
     }
 
     fn is_word_at(&self, at: usize) -> bool {
@@ -279,16 +351,8 @@ impl Scan<'_> {
     }
 
     /// What follows an amount and changes its value: a scale, a per cent sign, a half of the day.
-    fn qualify(
-        &mut self,
-        start: usize,
-        end: usize,
-        form: Form,
-        readings: Vec<String>,
-        also: Vec<String>,
-    ) -> usize {
-        let mut readings = readings;
-        let mut also = also;
+    fn qualify(&mut self, start: usize, end: usize, form: Form, amount: Amount) -> usize {
+        let Amount { mut readings, mut also, parts } = amount;
         let next = self.chars.get(end).copied().unwrap_or(' ');
         let gap = usize::from(matches!(next, ' ' | '\u{a0}' | '-'));
         let word = self.word(end + gap);
@@ -316,7 +380,11 @@ impl Scan<'_> {
         } else if matches!(word.as_str(), "o" | "uhr" | "h" | "heures")
             || matches!(next, '時' | '时' | '点' | '點' | '시')
         {
-            also.extend(readings.iter().map(|reading| format!("t{reading}:0")));
+            let hour = self.small(start, self.digits(start).len()).zip(self.half_before(start));
+            match hour {
+                Some((hour, is_pm)) => readings.push(format!("t{}:0", on_clock(hour, is_pm))),
+                None => also.extend(readings.iter().map(|reading| format!("t{reading}:0"))),
+            }
         } else if next == '月' || next == '월' {
             let months: Vec<String> = readings.iter().map(|reading| format!("m{reading}")).collect();
             readings.extend(months);
@@ -337,10 +405,22 @@ impl Scan<'_> {
             let years: Vec<String> =
                 readings.iter().map(|reading| format!("{century}{reading:0>2}")).collect();
             readings.extend(years); // 2015-16
+            if let Some(month) = self.small(start, 2).filter(|month| (1..=12).contains(month)) {
+                readings.push(format!("m{month}")); // 2024-05
+            }
+        }
+        // Years of the Buddhist era, as Thai texts count them.
+        if end - start == 4
+            && !self.original.is_empty()
+            && self.original.iter().any(|c| matches!(c, '\u{e00}'..='\u{e7f}'))
+        {
+            let year = self.small(start, 4).filter(|year| (2400..2700).contains(year));
+            readings.extend(year.map(|year| (year - 543).to_string()));
         }
         self.add(start, after, form, readings, also);
         if let Some(number) = self.found.last_mut() {
             number.scale = scale;
+            number.parts = parts;
         }
         after
     }
@@ -395,7 +475,7 @@ impl Scan<'_> {
 
     /// Number words, months and Roman numerals among letters.
     fn in_words(&mut self, start: usize) -> usize {
-        const LONGEST: usize = 12;
+        const LONGEST: usize = 17;
         if is_unspaced(self.chars[start]) {
             return start + 1;
         }
@@ -403,6 +483,9 @@ impl Scan<'_> {
             start + self.chars[start..].iter().take_while(|c| is_letter(**c) && !is_unspaced(**c)).count();
         let is_glued = start.checked_sub(1).is_some_and(|before| self.is_digit(before)) || self.is_digit(end);
         if end - start > LONGEST || is_glued {
+            return end;
+        }
+        if let Some(end) = self.clock_in_words(start, end).or_else(|| self.share_in_words(start, end)) {
             return end;
         }
         let letters = &self.chars[start..end];
@@ -417,11 +500,18 @@ impl Scan<'_> {
                     form = Form::Words;
                 }
                 until = after;
+                if let Some((is_pm, end)) = self.half_in_words(after).filter(|_| (1..=12).contains(&value)) {
+                    let hour = u32::try_from(value).unwrap_or_default();
+                    let readings = vec![format!("t{}:0", on_clock(hour, is_pm))];
+                    self.add(start, end, form, readings, vec![value.to_string()]);
+                    return end;
+                }
                 found.push(value.to_string());
             }
             None => found.extend(
                 meaning
                     .other
+                    .or_else(|| words::german(&self.chars[start..end]))
                     .or_else(|| words::roman(&self.chars[start..end]))
                     .map(|value| value.to_string()),
             ),
@@ -430,6 +520,89 @@ impl Scan<'_> {
             self.add(start, until, form, found, Vec::new());
         }
         until
+    }
+
+    /// `noon`, `half past seven`, `quarter to eight`.
+    fn clock_in_words(&mut self, start: usize, end: usize) -> Option<usize> {
+        let length = end - start;
+        if !matches!(length, 4 | 7 | 8) {
+            return None;
+        }
+        let word = self.word(start);
+        let (hour, minute, end) = match word.as_str() {
+            "noon" => (12, 0, end),
+            "midnight" => (0, 0, end),
+            "half" | "quarter" => {
+                let joint = end + 1;
+                let joined = self.word(joint);
+                let is_past = match (word.as_str(), joined.as_str()) {
+                    (_, "past") => true,
+                    ("quarter", "to") => false,
+                    _ => return None,
+                };
+                let at = joint + joined.len() + 1;
+                let name = self.word(at);
+                let hour = match words::meaning(&name).english {
+                    Some(Word::Unit(hour)) if (1..=12).contains(&hour) => u32::try_from(hour).ok()?,
+                    _ => return None,
+                };
+                let hour = if is_past { hour } else { (hour + 10) % 12 + 1 };
+                let minute = match (word.as_str(), is_past) {
+                    ("half", _) => 30,
+                    (_, true) => 15,
+                    _ => 45,
+                };
+                (hour, minute, at + name.len())
+            }
+            _ => return None,
+        };
+        let mut readings = vec![format!("t{hour}:{minute}")];
+        if (1..12).contains(&hour) {
+            readings.push(format!("t{}:{minute}", hour + 12));
+        }
+        self.add(start, end, Form::Words, readings, Vec::new());
+        Some(end)
+    }
+
+    /// `half`, `a quarter`, `the nineties`.
+    fn share_in_words(&mut self, start: usize, end: usize) -> Option<usize> {
+        const DECADES: [&str; 8] =
+            ["twenties", "thirties", "forties", "fifties", "sixties", "seventies", "eighties", "nineties"];
+        if !(4..=9).contains(&(end - start)) {
+            return None;
+        }
+        let word = self.word(start);
+        let readings = match word.as_str() {
+            "half" | "hälfte" | "moitié" | "mitad" | "metà" => vec!["0.5".to_owned()],
+            "quarter" | "viertel" => vec!["0.25".to_owned()],
+            "doubled" => vec!["2".to_owned(), "100".to_owned()],
+            "tripled" => vec!["3".to_owned(), "200".to_owned()],
+            word => {
+                let decade = DECADES.iter().position(|known| *known == word)?;
+                vec![format!("19{}0", decade + 2), format!("{}0", decade + 2)]
+            }
+        };
+        self.add(start, end, Form::Incidental, readings, Vec::new());
+        Some(end)
+    }
+
+    /// A number right behind a minus sign, or behind `minus`, is below zero; what it is without its sign it only holds.
+    fn read_signs(&mut self) {
+        for number in &mut self.found {
+            let at = number.span.start;
+            let before = |back: usize| at.checked_sub(back).and_then(|at| self.chars.get(at));
+            let is_signed = before(1) == Some(&'-')
+                && before(2).is_none_or(|c| c.is_whitespace() || matches!(c, '(' | '[' | '=' | ':'));
+            let is_named = at >= 6
+                && self.chars[at - 6..at].iter().copied().eq("minus ".chars())
+                && at.checked_sub(7).is_none_or(|at| !is_word(self.chars[at]));
+            if (is_signed || is_named)
+                && number.readings.iter().all(|reading| reading.starts_with(|c: char| c.is_ascii_digit()))
+            {
+                let negative = number.readings.iter().map(|reading| format!("-{reading}")).collect();
+                number.parts.extend(std::mem::replace(&mut number.readings, negative));
+            }
+        }
     }
 
     /// A number in several English words: `two hundred and fifty thousand`.
