@@ -61,7 +61,7 @@ fn has_marker(text: &str) -> bool {
         || words.last() == Some(&"truncated")
         || inside.starts_with("output truncated");
     is_named
-        && (has_digit || words.iter().any(|word| counts(&word)))
+        && (has_digit || words.iter().any(counts))
         && (is_behind_dots || has_digit || *open != '(')
 }
 

@@ -12,6 +12,7 @@ use super::chars::{
 use super::classes::Class;
 pub use super::folded::Folded;
 use super::numbers::words::superscript;
+use super::signs;
 
 /// Whether case is folded too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,7 +165,7 @@ impl Folder<'_> {
             return self.blank(at, after, false);
         }
         match c {
-            '|' if self.is_condition(at) => self.cluster(at, c),
+            '|' if signs::is_condition(self.text, at) => self.cluster(at, c),
             _ if c.is_whitespace() || c == '|' => {
                 self.blank(at, after, matches!(c, '\n' | '\r' | '\u{2028}' | '\u{2029}'))
             }
@@ -180,7 +181,7 @@ impl Folder<'_> {
                 after
             }
             _ if is_bullet(c) => after,
-            _ if self.is_index(at, c) => {
+            _ if signs::is_index(self.text, at, c) => {
                 self.write(superscript(c).unwrap_or(c), at, after, after);
                 after
             }
@@ -198,37 +199,6 @@ impl Folder<'_> {
     /// Whether word characters stand directly before `at` and from `after` on.
     fn is_inside(&self, at: usize, after: usize) -> bool {
         self.char_before(at).is_some_and(is_word) && self.char_at(after).is_some_and(is_word)
-    }
-
-    /// The bar of `P(A|B)`, not of a table.
-    fn is_condition(&self, at: usize) -> bool {
-        const LONGEST: usize = 12;
-        self.is_inside(at, at + 1)
-            && self.text[..at]
-                .chars()
-                .rev()
-                .take(LONGEST)
-                .find(|c| matches!(c, '(' | ')' | '|') || c.is_whitespace())
-                .is_some_and(|c| c == '(')
-    }
-
-    /// `CO₂` and `m²`: an index or power behind letters, which many write as a plain digit. Behind a digit it is none.
-    fn is_index(&self, at: usize, c: char) -> bool {
-        const UNITS: [&str; 9] = ["m", "cm", "mm", "km", "dm", "ft", "in", "mi", "yd"];
-        let is_low = matches!(c, '\u{2080}'..='\u{2089}');
-        let is_alone = || self.char_at(at + c.len_utf8()).is_none_or(|next| digit(next).is_none());
-        if !(is_low || matches!(c, '²' | '³')) || !is_alone() {
-            return false;
-        }
-        let letters = self.text[..at]
-            .chars()
-            .rev()
-            .take_while(|c| is_letter(*c))
-            .take(4)
-            .map(char::len_utf8)
-            .sum::<usize>();
-        let word = &self.text[at - letters..at];
-        !word.is_empty() && (is_low || UNITS.contains(&word))
     }
 
     fn blank(&mut self, start: usize, end: usize, has_newline: bool) -> usize {
@@ -374,7 +344,8 @@ impl Folder<'_> {
         let is_open = |c: Option<char>| c.is_none_or(|c| c.is_whitespace() || is_quotation(c));
         let is_spaced = is_open(before) && is_open(after);
         // `- 5 °C` is below zero, wherever its sign stands.
-        if is_single && !is_long && next.and_then(digit).is_some() && self.is_temperature(resume) {
+        if is_single && !is_long && next.and_then(digit).is_some() && signs::is_temperature(self.text, resume)
+        {
             self.write('-', at, end, end);
             return resume;
         }
@@ -384,13 +355,6 @@ impl Folder<'_> {
         }
         self.write('-', at, end, end);
         end
-    }
-
-    /// Whether a number of degrees begins at `at`.
-    fn is_temperature(&self, at: usize) -> bool {
-        let end = self.run_end(at, |c| digit(c).is_some() || matches!(c, '.' | ','));
-        let unit = self.text[end..].trim_start();
-        unit.starts_with(['°', '℃', '℉']) || unit.starts_with("degrees") || unit.starts_with("Grad")
     }
 
     /// A character with the marks that belong to it, in one canonical and compatible form.

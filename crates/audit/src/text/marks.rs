@@ -51,7 +51,7 @@ pub(crate) fn states_amount(line: &str) -> bool {
         let is_place = PLACES.contains(&format!(" {last} ")) && !last.is_empty();
         let is_year = number.text.len() == 4 && number.text.starts_with(['1', '2']);
         let has_unit = after.trim_start().starts_with(|c: char| is_letter(c) || matches!(c, '%' | '°' | '€'))
-            && !after.starts_with(|c: char| matches!(c, '-' | '_' | '.' | '/'));
+            && !after.starts_with(['-', '_', '.', '/']);
         number.form == numbers::Form::Digits && !is_place && !is_year && has_unit
     };
     let is_dated =

@@ -13,6 +13,7 @@ pub(crate) mod markup;
 pub(crate) mod negation;
 pub(crate) mod numbers;
 mod sentences;
+mod signs;
 mod stop_words;
 mod words;
 

@@ -232,7 +232,14 @@ fn is_remark(text: &str) -> bool {
     ];
     /// A longer one says something else too.
     const LONGEST: usize = 120;
-    let lower = text.trim_start_matches(|c: char| !c.is_alphanumeric()).to_lowercase().replace('’', "'");
+    const FIRST: &str = " i hope let please feel if do don last updated stand ich wenn j espero ";
+    let body = text.trim_start_matches(|c: char| !c.is_alphanumeric());
+    // Asked of every sentence, so the cheap look comes first.
+    let first = leading_word(body.chars().take(12), 12);
+    if first.is_empty() || !FIRST.contains(&format!(" {first} ")) {
+        return false;
+    }
+    let lower = body.to_lowercase().replace('’', "'");
     lower.chars().count() <= LONGEST
         && !states_dose(&lower)
         && REMARKS.iter().any(|(opening, topics)| {

@@ -2,25 +2,23 @@
 //! number or date left out? Aligned by words, in any inflection, since a sentence may be split or
 //! worded anew.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use trace::Trace;
 
 use crate::reply::{self, Code, Problem};
 use crate::report::Span;
-use crate::text::negation::opposite;
-use crate::text::{
-    self, Form, Number, Pool, Sentence, SentenceKind, Vocabulary, denies, numbers, shorten, words,
-};
+use crate::text::{self, Form, Number, Pool, Sentence, SentenceKind, Vocabulary, numbers, shorten, words};
 
 use super::Corpus;
-use super::listed::{Listed, telling};
+use super::listed::{Listed, Sayings, telling};
 use super::pointers::{leave_citations, leave_counters, leave_pointers};
 use super::pronouns::{WrittenOut, is_pronoun};
+use super::senses::is_yes_or_no;
 
 /// The answer of a trace, prepared for the alignment.
 pub struct Answer {
-    sentences: Vec<Prepared>,
+    pub(super) sentences: Vec<Prepared>,
     /// Words of the answer; the places are sentences.
     answer: Vocabulary,
     query: Vocabulary,
@@ -34,14 +32,14 @@ pub struct Answer {
     written: String,
 }
 
-struct Prepared {
-    sentence: Sentence,
+pub(super) struct Prepared {
+    pub(super) sentence: Sentence,
     /// All words, for repetitions.
-    words: Vec<String>,
-    content: Vec<String>,
-    numbers: Vec<Number>,
-    pool: Pool,
-    is_in_section: bool,
+    pub(super) words: Vec<String>,
+    pub(super) content: Vec<String>,
+    pub(super) numbers: Vec<Number>,
+    pub(super) pool: Pool,
+    pub(super) is_in_section: bool,
 }
 
 /// What the alignment found.
@@ -132,12 +130,13 @@ impl Answer {
         }
         checked.restated = self.restated(claims, &checked.spans);
         checked.turned = self.turned(claims, &checked.spans);
+        let held = self.held(claims);
         if !claims.is_empty() {
-            checked.left_out = self.left_out(claims, &checked.spans);
+            checked.left_out = self.left_out(&held, &checked.spans);
         }
         checked.problems.extend(self.repetitions(claims, &checked.spans));
         checked.problems.extend(self.gaps(claims, list));
-        checked.coverage = self.coverage(claims);
+        checked.coverage = self.coverage(&held);
         checked
     }
 
@@ -172,29 +171,6 @@ impl Answer {
 
     fn knows(&self, word: &str) -> bool {
         self.answer.holds(word) || self.query.holds(word)
-    }
-
-    /// Claims with the very content words of an earlier claim about the same sentence, in whatever order: one fact
-    /// counts once, and a person has to see that it came twice.
-    fn restated(&self, claims: &[Listed], spans: &[Option<Span>]) -> Vec<usize> {
-        let mut seen: HashMap<(Option<Span>, Vec<String>, Vec<&str>, bool), usize> = HashMap::new();
-        let mut restated = Vec::new();
-        for (at, (claim, span)) in claims.iter().zip(spans).enumerate() {
-            let mut stems: Vec<String> = claim.content.iter().map(|word| text::rough_stem(word)).collect();
-            stems.sort_unstable();
-            stems.dedup();
-            let mut numbers: Vec<&str> = claim.numbers.iter().map(Number::plain).collect();
-            numbers.sort_unstable();
-            if stems.is_empty() || span.is_none() {
-                continue;
-            }
-            let first = *seen.entry((*span, stems, numbers, claim.is_negated())).or_insert(at);
-            // The very same words are judged as a repetition.
-            if first != at && claims[first].sayings() != claim.sayings() {
-                restated.push(at);
-            }
-        }
-        restated
     }
 
     fn statements(&self) -> impl Iterator<Item = &Prepared> {
@@ -239,47 +215,19 @@ impl Answer {
         None
     }
 
-    /// Claims with the words of their sentence and the opposite sense.
-    fn turned(&self, claims: &[Listed], spans: &[Option<Span>]) -> Vec<usize> {
-        let sentence_of =
-            |span: &Option<Span>| self.sentences.iter().find(|it| Some(it.sentence.span) == *span);
-        let is_turned = |claim: &Listed, prepared: &Prepared| {
-            let is_negated = prepared.words.iter().any(|word| denies(word));
-            let shared = claim.content.iter().filter(|word| prepared.content.contains(word)).count();
-            // Nearly the same words: a sentence that says more than the claim may deny something else.
-            let is_near =
-                shared > 0 && shared + 1 >= claim.content.len() && shared + 1 >= prepared.content.len();
-            let is_reversed = || opposite(&claim.content, &prepared.content);
-            (is_near && shared > 1 && is_negated != claim.is_negated())
-                || (is_near && is_negated == claim.is_negated() && is_reversed())
-                || has_numbers_exchanged(claim, prepared)
-        };
-        claims
-            .iter()
-            .zip(spans)
-            .enumerate()
-            .filter(|(_, (claim, span))| sentence_of(span).is_some_and(|prepared| is_turned(claim, prepared)))
-            .map(|(at, _)| at)
-            .collect()
-    }
-
     /// Statements with enough words of which the claims hold less than a third; or no more than half, where no claim is
     /// about the statement.
-    fn left_out(&self, claims: &[Listed], spans: &[Option<Span>]) -> Vec<Span> {
+    fn left_out(&self, held: &HashSet<&str>, spans: &[Option<Span>]) -> Vec<Span> {
         const ENOUGH: usize = 3;
-        let mut vocabulary = Vocabulary::default();
-        for claim in claims {
-            vocabulary.add(0, &claim.text, &claim.words);
-        }
         self.statements()
             .chain(self.hidden_statements())
             .filter(|prepared| {
-                prepared.content.len() >= ENOUGH && !reply::is_refusal(&prepared.sentence.text)
-            })
-            .filter(|prepared| {
-                let held = prepared.content.iter().filter(|word| vocabulary.holds(word)).count();
-                let is_spoken_of = spans.contains(&Some(prepared.sentence.span));
-                held * 3 < prepared.content.len() || (!is_spoken_of && held * 2 <= prepared.content.len())
+                let words = prepared.content.len();
+                let held = prepared.content.iter().filter(|word| held.contains(word.as_str())).count();
+                let is_spoken_of = || spans.contains(&Some(prepared.sentence.span));
+                words >= ENOUGH
+                    && (held * 3 < words || (held * 2 <= words && !is_spoken_of()))
+                    && !reply::is_refusal(&prepared.sentence.text)
             })
             .map(|prepared| prepared.sentence.span)
             .collect()
@@ -287,7 +235,7 @@ impl Answer {
 
     fn repetitions(&self, claims: &[Listed], spans: &[Option<Span>]) -> Vec<Problem> {
         // How often it came, and how often the answer says it, which takes a walk over all of it.
-        let mut seen: HashMap<(Vec<&str>, Vec<&str>), (usize, Option<usize>)> = HashMap::new();
+        let mut seen: HashMap<Sayings<'_>, (usize, Option<usize>)> = HashMap::new();
         let mut problems = Vec::new();
         for (claim, span) in claims.iter().zip(spans) {
             let (count, said) = seen.entry(claim.sayings()).or_default();
@@ -347,34 +295,24 @@ impl Answer {
         problems
     }
 
-    fn coverage(&self, claims: &[Listed]) -> Option<f64> {
+    /// The words of the answer that the claims hold, in whatever inflection.
+    fn held(&self, claims: &[Listed]) -> HashSet<&str> {
         let mut vocabulary = Vocabulary::default();
         for claim in claims {
             vocabulary.add(0, &claim.text, &claim.words);
         }
-        let mut known: HashMap<&str, bool> = HashMap::new();
-        let (mut total, mut held) = (0_usize, 0_usize);
-        for word in self.statements().flat_map(|prepared| &prepared.content) {
-            total += 1;
-            held += usize::from(*known.entry(word).or_insert_with(|| vocabulary.holds(word)));
-        }
+        let words: HashSet<&str> =
+            self.sentences.iter().flat_map(|prepared| &prepared.content).map(String::as_str).collect();
+        words.into_iter().filter(|word| vocabulary.holds(word)).collect()
+    }
+
+    fn coverage(&self, held: &HashSet<&str>) -> Option<f64> {
+        let mut total = 0_usize;
+        let words = self.statements().flat_map(|prepared| &prepared.content).inspect(|_| total += 1);
+        let held = words.filter(|word| held.contains(word.as_str())).count();
         #[expect(clippy::cast_precision_loss, reason = "an answer has fewer than 2^52 words")]
         (total > 0).then(|| held as f64 / total as f64)
     }
-}
-
-/// Whether all words are the same and the numbers are, in another order.
-fn has_numbers_exchanged(claim: &Listed, prepared: &Prepared) -> bool {
-    let (ours, theirs): (Vec<&str>, Vec<&str>) = (
-        claim.numbers.iter().map(Number::plain).collect(),
-        prepared.numbers.iter().map(Number::plain).collect(),
-    );
-    let sorted = |numbers: &[&str]| {
-        let mut numbers: Vec<String> = numbers.iter().map(|number| (*number).to_owned()).collect();
-        numbers.sort_unstable();
-        numbers
-    };
-    ours.len() > 1 && ours != theirs && claim.content == prepared.content && sorted(&ours) == sorted(&theirs)
 }
 
 /// How a claim stands to the answer.
@@ -429,68 +367,6 @@ impl<'a> Lookup<'a> {
             .max_by_key(|(at, count)| (**count, answer.sentences[*at].is_in_section, usize::MAX - at));
         Alignment { span: best.map(|(at, _)| answer.sentences[at].sentence.span), held, known }
     }
-}
-
-fn is_yes_or_no(word: &str) -> bool {
-    matches!(
-        word,
-        "yes"
-            | "certainly"
-            | "definitely"
-            | "sure"
-            | "right"
-            | "true"
-            | "false"
-            | "natürlich"
-            | "sicher"
-            | "certainement"
-            | "claro"
-            | "certo"
-            | "конечно"
-            | "no"
-            | "yeah"
-            | "yep"
-            | "nope"
-            | "correct"
-            | "indeed"
-            | "absolutely"
-            | "ja"
-            | "nein"
-            | "doch"
-            | "nee"
-            | "oui"
-            | "non"
-            | "si"
-            | "sí"
-            | "sim"
-            | "não"
-            | "да"
-            | "нет"
-            | "نعم"
-            | "لا"
-            | "はい"
-            | "ええ"
-            | "いいえ"
-            | "是"
-            | "是的"
-            | "不是"
-            | "对"
-            | "没有"
-            | "네"
-            | "예"
-            | "아니요"
-            | "हाँ"
-            | "हां"
-            | "नहीं"
-            | "tak"
-            | "nie"
-            | "evet"
-            | "hayır"
-            | "có"
-            | "không"
-            | "ใช่"
-            | "ไม่"
-    )
 }
 
 #[cfg(test)]

@@ -14,6 +14,9 @@ pub struct Listed {
     pub(super) numbers: Vec<Number>,
 }
 
+/// The words and the numbers of a claim, each in one spelling.
+pub(super) type Sayings<'c> = (Vec<&'c str>, Vec<&'c str>);
+
 impl Listed {
     /// The claim `text` at `path` of the reply.
     pub fn new(text: &str, path: String) -> Self {
@@ -65,7 +68,7 @@ impl Listed {
     }
 
     /// Its words and numbers in one spelling each: what two claims share when one repeats the other.
-    pub(super) fn sayings(&self) -> (Vec<&str>, Vec<&str>) {
+    pub(super) fn sayings(&self) -> Sayings<'_> {
         let has_digit = |word: &str| word.chars().any(|c| text::chars::digit(c).is_some());
         let words = self.telling_words().into_iter().filter(|word| !has_digit(word)).collect();
         (words, self.numbers.iter().map(Number::plain).collect())

@@ -14,6 +14,7 @@ mod nearest;
 mod pointers;
 mod pronouns;
 mod quotes;
+mod senses;
 
 pub use absence::{is_absent, says_absent};
 pub use alterations::Alteration;

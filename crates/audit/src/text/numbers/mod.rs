@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 
 mod amount;
+mod clock;
 mod scan;
 pub(crate) mod words;
 
