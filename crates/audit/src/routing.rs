@@ -10,6 +10,7 @@ use crate::kinds::Spec;
 use crate::kinds::gate::Threshold;
 use crate::policy::Class;
 use crate::report::{Report, Severity};
+use crate::verify::Alteration;
 
 /// The end of an audit; there is exactly one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -166,7 +167,7 @@ impl<'a> Circumstances<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
     /// `score_below_threshold`, `critical_finding`, `major_finding`, `human_disagreement`, `number_not_in_quote`,
-    /// `claim_turned_around`, `statement_left_out`,
+    /// `claim_turned_around`, `statement_left_out`, `restated_claim`, `altered_quote`,
     /// `high_risk`, `no_claims_in_answer_with_statements`, `unreadable`, `inconsistent`, `refused`, `blind_sample`;
     /// by kind `contradicted_claims`, `unsupported_claims`, `low_confidence`, `hallucination_ratio`, `ungrounded`,
     /// `high_value`.
@@ -272,6 +273,12 @@ pub fn route(
         "claim_turned_around",
         "a claim of the judge's list says the opposite of the answer",
     ));
+    reasons.extend(doubt_reason(
+        report,
+        "restated_claim",
+        "a claim came twice in other words, and the score counts it twice",
+    ));
+    reasons.extend(altered_reason(report));
     reasons.extend(circumstances.high_risk.then(|| high_risk_reason(report)).flatten());
     let severity =
         report.claims.iter().filter(|claim| claim.is_finding()).filter_map(|claim| claim.severity).max();
@@ -321,6 +328,16 @@ fn doubt_reason(report: &Report, code: &str, message: &str) -> Option<Reason> {
     let doubts = report.doubts.iter().filter(|doubt| doubt.code == code);
     let claims: Vec<usize> = doubts.filter_map(|doubt| doubt.claim).collect();
     (!claims.is_empty()).then(|| Reason { claims, ..Reason::hold(code, message) })
+}
+
+/// Quotes whose words all stand in the evidence, and which say something else than it does.
+fn altered_reason(report: &Report) -> Option<Reason> {
+    let is_altered = |code: &str| Alteration::ALL.iter().any(|alteration| alteration.code() == code);
+    let doubts = report.doubts.iter().filter(|doubt| is_altered(&doubt.code));
+    let mut claims: Vec<usize> = doubts.filter_map(|doubt| doubt.claim).collect();
+    claims.dedup();
+    let message = "a quote may say something else than the evidence that it was taken from";
+    (!claims.is_empty()).then(|| Reason { claims, ..Reason::hold("altered_quote", message) })
 }
 
 /// Statements of the answer that no claim speaks of: nobody has judged them.

@@ -1,9 +1,11 @@
 //! The units of an audit: what one judge call covers. The whole answer, a section of it, or a batch of claims.
 
+use std::collections::HashMap;
+
 use trace::Trace;
 
 use crate::kinds::{Listing, Spec};
-use crate::report::{Report, Span};
+use crate::report::{Discrepancy, Doubt, Report, Span};
 use crate::text;
 
 /// What one judge call covers.
@@ -176,7 +178,7 @@ fn may_state(sentence: &text::Sentence) -> bool {
     match sentence.kind {
         text::SentenceKind::Statement => true,
         text::SentenceKind::Order | text::SentenceKind::LeadIn => says_something(),
-        text::SentenceKind::Question | text::SentenceKind::Mark => false,
+        text::SentenceKind::Question | text::SentenceKind::Remark | text::SentenceKind::Mark => false,
     }
 }
 
@@ -215,16 +217,44 @@ pub fn merge(mut reports: Vec<Report>) -> Report {
     let mut merged = Report::default();
     let mut assessments = Vec::new();
     let mut coverages = Vec::new();
+    let mut known: HashMap<(Vec<String>, Span), usize> = HashMap::new();
     for (unit, report) in reports.into_iter().enumerate() {
-        let before = merged.claims.len();
-        merged.claims.extend(report.claims);
+        let name = |path: String| format!("unit {}: {path}", unit + 1);
+        // Where each claim of the unit stands in the whole report.
+        let mut places = Vec::with_capacity(report.claims.len());
+        for claim in report.claims {
+            let key =
+                claim.answer_span.filter(|_| claim.id.is_none()).map(|span| (text::words(&claim.text), span));
+            let earlier = key.as_ref().and_then(|key| known.get(key)).copied();
+            let place = earlier.unwrap_or(merged.claims.len());
+            places.push(place);
+            match merged.claims.get_mut(place) {
+                None => {
+                    merged.claims.push(claim);
+                    known.extend(key.map(|key| (key, place)));
+                }
+                Some(first) => {
+                    let shown = text::shorten(&claim.text, 80);
+                    merged.notes.push(name(format!(
+                        "\"{shown}\" was judged in an earlier unit too, and counts once"
+                    )));
+                    // Where two units disagree, the one that found something is believed.
+                    if !first.is_finding() && claim.is_finding() {
+                        *first = claim;
+                    }
+                }
+            }
+        }
         merged.omissions.extend(report.omissions);
-        merged.doubts.extend(report.doubts.into_iter().map(|mut doubt| {
-            doubt.claim = doubt.claim.map(|claim| claim + before);
-            doubt
+        merged.doubts.extend(report.doubts.into_iter().map(|doubt| Doubt {
+            claim: doubt.claim.and_then(|claim| places.get(claim).copied()),
+            path: name(doubt.path),
+            ..doubt
         }));
-        merged.discrepancies.extend(report.discrepancies);
-        merged.notes.extend(report.notes.into_iter().map(|note| format!("unit {}: {note}", unit + 1)));
+        merged
+            .discrepancies
+            .extend(report.discrepancies.into_iter().map(|it| Discrepancy { path: name(it.path), ..it }));
+        merged.notes.extend(report.notes.into_iter().map(name));
         coverages.extend(report.coverage);
         if !report.overall_assessment.is_empty() {
             assessments.push(report.overall_assessment);

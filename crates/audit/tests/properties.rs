@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use audit::text::{self, sentences};
-use audit::verify::{Corpus, Missing, Scope};
+use audit::verify::{Alteration, Corpus, Missing, Scope};
 use audit::{MatchGrade, Outcome, Span, Unit, assess, reply};
 use proptest::prelude::*;
 use serde_json::json;
@@ -218,6 +218,63 @@ proptest! {
         let trace = trace("", &[&text]);
         let quote = format!("exactly {other} items were counted");
         prop_assert!(Corpus::new(&trace).find(&quote, Scope::Anywhere).is_err());
+    }
+
+    #[test]
+    fn markup_around_words_does_not_hide_a_quote(
+        words in prop::collection::vec("[a-z]{4,9}", 3..12), at in any::<prop::sample::Index>(),
+        marked in prop::sample::select(vec![
+            "<b>W</b>", "<a href=\"x\">W</a>", "[W](https://x.example/a)", "W[3]", "W<sup>4</sup>", "<i>W</i>&nbsp;", "**W**",
+        ]),
+    ) {
+        let at = at.index(words.len());
+        let quote = words.join(" ");
+        let mut parts = words.clone();
+        parts[at] = marked.replace('W', &words[at]);
+        let text = format!("Before it. {} After it.", parts.join(" "));
+        let trace = trace("", &[&text]);
+        let found = Corpus::new(&trace).find(&quote, Scope::Anywhere);
+        prop_assert!(found.is_ok(), "{quote:?} in {text:?}");
+        let found = found.unwrap();
+        prop_assert_eq!(found.grade, MatchGrade::Normalised);
+        let shown = found_text(&text, found.span);
+        prop_assert!(at == 0 || shown.starts_with(&words[0]), "{shown:?}");
+        prop_assert!(at + 1 == words.len() || shown.ends_with(words[words.len() - 1].as_str()), "{shown:?}");
+        prop_assert!(found.span.start >= "Before it. ".len());
+    }
+
+    #[test]
+    fn an_elision_never_hides_a_denial(
+        before in prop::collection::vec("[b-z]{5,9}", 2..5), after in prop::collection::vec("[b-z]{5,9}", 2..5),
+        denial in prop::sample::select(vec!["not", "never", "nicht", "jamais", "isn't", "unless", "не"]),
+        gap in prop::sample::select(vec![" ... ", " […] ", "\n"]),
+    ) {
+        let (before, after) = (before.join(" "), after.join(" "));
+        let text = format!("{before} {denial} {after}");
+        let trace = trace("", &[&text]);
+        let found = Corpus::new(&trace).find(&format!("{before}{gap}{after}"), Scope::Anywhere);
+        // Words of another sense may be found by chance; what is found is never silent about the denial.
+        prop_assert!(found.is_err() || found.is_ok_and(|found| found.alterations.contains(&Alteration::DenialElided)));
+    }
+
+    #[test]
+    fn case_and_dress_of_an_id_do_not_count(id in "[a-z]{2,8}[-_.][a-z0-9]{2,6}", dress in 0_usize..6, upper in any::<bool>()) {
+        let mut trace = trace("", &["Dogs are allowed.", "Cats are not."]);
+        let chunks = trace.retrieval.as_mut().and_then(|retrieval| retrieval.chunks.as_mut()).unwrap();
+        chunks[1].source_id = Some(id.clone());
+        let written = if upper { id.to_uppercase() } else { id.clone() };
+        let written = match dress {
+            0 => written,
+            1 => format!("[{written}]"),
+            2 => format!("source: {written}"),
+            3 => format!("\"{written}\""),
+            4 => format!("{written}, page 3"),
+            _ => format!("chunk {written}"),
+        };
+        let corpus = Corpus::new(&trace);
+        prop_assert_eq!(corpus.resolve(&written).map(|(found, _)| found), Some(id.as_str()), "{}", written);
+        let longer = format!("x{}", id);
+        prop_assert_eq!(corpus.resolve(&longer), None);
     }
 
     #[test]

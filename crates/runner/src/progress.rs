@@ -1,6 +1,9 @@
 //! Where an audit stands, derived from its attempts alone. Live runs and runs that go on after a
 //! crash ask the same function, so they cannot differ.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use audit::kinds::Spec;
 use audit::policy::{Action, Class, Policy, Remedy, Tally, decide};
 use audit::record::Attempt;
@@ -57,63 +60,95 @@ pub(crate) struct Plan<'a> {
     pub(crate) policy: &'a Policy,
 }
 
+/// What an earlier step of the same run has worked out. It holds nothing that could not be worked out again, and
+/// makes the work of a run grow with its units, not with their square.
+#[derive(Debug, Default)]
+pub(crate) struct Recall {
+    /// The units of each split.
+    units: HashMap<u32, Vec<Unit>>,
+    /// What the replies turned out to be, by unit and attempt.
+    assessed: Assessed,
+}
+
+type Assessed = HashMap<(u32, u32), Arc<Assessment>>;
+
 /// Where the audit stands after `attempts`.
-pub(crate) fn next(plan: Plan<'_>, attempts: &[Attempt], assessor: &impl Assessor) -> Next {
+pub(crate) fn next(
+    plan: Plan<'_>,
+    attempts: &[Attempt],
+    assessor: &impl Assessor,
+    recall: &mut Recall,
+) -> Next {
     let splits = count(attempts.iter().filter(|attempt| attempt.class == Class::ContextTooLong).count());
-    let units_after = |splits: u32| units::first(plan.spec, plan.trace, plan.cut.halved(splits));
-    let mut units = units_after(splits);
-    if splits > MAX_SPLITS || (splits > 0 && units == units_after(splits - 1)) {
+    let Recall { units, assessed } = recall;
+    let mut prepare = |splits: u32| {
+        units.entry(splits).or_insert_with(|| units::first(plan.spec, plan.trace, plan.cut.halved(splits)));
+    };
+    prepare(splits);
+    let before = splits.checked_sub(1).inspect(|before| prepare(*before));
+    if splits > MAX_SPLITS || before.is_some_and(|before| units.get(&splits) == units.get(&before)) {
         return Next::GaveUp {
             class: Class::ContextTooLong,
             message: "the trace does not fit into the judge's context, even in the smallest units".into(),
         };
     }
+    let first = units.get(&splits).map(Vec::as_slice).unwrap_or_default();
     let replies = count(attempts.iter().filter(|attempt| attempt.class.is_reply()).count());
     // Known before the first call: nobody pays for a part of an audit that cannot be ended.
-    if count(units.len()) > plan.policy.max_replies {
+    if count(first.len()) > plan.policy.max_replies {
         return Next::OverBudget;
     }
-    let mut reports = Vec::new();
-    let mut extracted = Vec::new();
+    let mut by_unit: HashMap<u32, Vec<&Attempt>> = HashMap::new();
+    for attempt in attempts {
+        by_unit.entry(attempt.unit).or_default().push(attempt);
+    }
+    let mut assess = |unit: &Unit, attempt: &Attempt| {
+        let known = assessed.entry((attempt.unit, attempt.number));
+        Arc::clone(known.or_insert_with(|| Arc::new(assessor.assess(unit, attempt))))
+    };
+    let mut accepted: Vec<Arc<Assessment>> = Vec::new();
+    // The batches of claims that an extraction found.
+    let mut batches: Vec<Unit> = Vec::new();
     let mut at = 0;
-    while let Some(unit) = units.get(at) {
+    while let Some(unit) = first.get(at).or_else(|| batches.get(at - first.len())) {
         let number = splits * UNITS_PER_SPLIT + count(at);
-        let of_unit: Vec<&Attempt> = attempts.iter().filter(|attempt| attempt.unit == number).collect();
-        match unit_step(plan.policy, replies, &of_unit) {
+        let of_unit = by_unit.get(&number).map(Vec::as_slice).unwrap_or_default();
+        match unit_step(plan.policy, replies, of_unit) {
             Step::Accepted(attempt) => {
-                let assessment = assessor.assess(unit, attempt);
-                match (assessment.outcome, assessment.report) {
-                    (Outcome::Accepted, Some(report)) => reports.push(report),
-                    (Outcome::Accepted, None) => extracted.extend(assessment.extracted),
-                    // The rules have become stricter since this reply was accepted; what was
-                    // accepted then cannot be read now. Ask again rather than guess.
-                    _ => {
-                        let again = Some((Remedy::SamePrompt, assessment.problems));
-                        return ask(number, &of_unit, unit.clone(), again);
-                    }
+                let assessment = assess(unit, attempt);
+                // The rules have become stricter since this reply was accepted; what was
+                // accepted then cannot be read now. Ask again rather than guess.
+                if assessment.outcome != Outcome::Accepted {
+                    let again = Some((Remedy::SamePrompt, assessment.problems.clone()));
+                    return ask(number, of_unit, unit.clone(), again);
                 }
+                accepted.push(assessment);
             }
             Step::Ask(None) if replies >= plan.policy.max_replies => return Next::OverBudget,
-            Step::Ask(None) => return ask(number, &of_unit, unit.clone(), None),
+            Step::Ask(None) => return ask(number, of_unit, unit.clone(), None),
             Step::Ask(Some((remedy, attempt))) => {
-                let again = Some((remedy, assessor.assess(unit, attempt).problems));
-                return ask(number, &of_unit, unit.clone(), again);
+                let again = Some((remedy, assess(unit, attempt).problems.clone()));
+                return ask(number, of_unit, unit.clone(), again);
             }
             Step::GaveUp(class, attempt) => {
+                let place = (first.len() + batches.len() > 1).then_some(at + 1);
                 return Next::GaveUp {
                     class,
-                    message: in_words(class, &assessor.assess(unit, attempt).problems),
+                    message: in_words(class, place, &assess(unit, attempt).problems),
                 };
             }
         }
         at += 1;
         // The list is whole when its last part is read; only then can its claims be numbered and sent.
-        if at == units.len() && !extracted.is_empty() {
-            let claims = units::numbered(std::mem::take(&mut extracted));
-            units.extend(units::batches(&claims, plan.cut.halved(splits).claims_per_call));
+        if at == first.len() {
+            let extracted = accepted.iter().flat_map(|assessment| assessment.extracted.iter().cloned());
+            let claims = units::numbered(extracted);
+            if !claims.is_empty() {
+                batches = units::batches(&claims, plan.cut.halved(splits).claims_per_call);
+            }
         }
     }
-    Next::Done(reports)
+    Next::Done(accepted.iter().filter_map(|assessment| assessment.report.clone()).collect())
 }
 
 enum Step<'a> {
@@ -143,7 +178,8 @@ fn ask(at: u32, attempts: &[&Attempt], unit: Unit, again: Option<(Remedy, Vec<Pr
     Next::Ask { at, number, unit, again }
 }
 
-fn in_words(class: Class, problems: &[Problem]) -> String {
+/// `unit`: its number from 1, where there are several.
+fn in_words(class: Class, unit: Option<usize>, problems: &[Problem]) -> String {
     let what = match class {
         Class::Content => "the judge's replies contradict the trace or themselves",
         Class::Refusal => "the judge declined to assess this trace",
@@ -151,7 +187,8 @@ fn in_words(class: Class, problems: &[Problem]) -> String {
     };
     match problems.first() {
         Some(problem) => {
-            format!("{what}: {} at {}: {}", problem.code.as_str(), problem.path, problem.message)
+            let place = unit.map(|unit| format!("unit {unit}, ")).unwrap_or_default();
+            format!("{what}: {} at {place}{}: {}", problem.code.as_str(), problem.path, problem.message)
         }
         None => what.to_owned(),
     }

@@ -20,7 +20,7 @@ use trace::completeness::{self, Prepared};
 use trace::{Readiness, Requirements};
 
 use crate::ask::{Call, question};
-use crate::progress::{self, Assessor, Next, Plan};
+use crate::progress::{self, Assessor, Next, Plan, Recall};
 use crate::{Kept, Sink, SinkError, events};
 
 /// How audits are run.
@@ -305,6 +305,7 @@ impl Session<'_> {
         let mut tries = 0;
         let mut delays = judge::delay::Delays::new(self.runner.settings.delays);
         let mut turn = self.runner.judges.turn();
+        let mut recall = Recall::default();
         loop {
             let plan = Plan {
                 spec: self.spec,
@@ -312,7 +313,7 @@ impl Session<'_> {
                 cut: self.opening.cut.unwrap_or(self.runner.settings.cut),
                 policy: &self.delivery.policy,
             };
-            let (at, number, unit, again) = match progress::next(plan, &attempts, self) {
+            let (at, number, unit, again) = match progress::next(plan, &attempts, self, &mut recall) {
                 Next::Ask { at, number, unit, again } => (at, number, unit, again),
                 Next::Done(reports) => return Ok(self.done(reports, attempts.split_off(committed))),
                 Next::OverBudget => {

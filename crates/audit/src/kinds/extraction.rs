@@ -11,10 +11,11 @@ use super::shape;
 use crate::Assessment;
 use crate::Outcome;
 use crate::assess::failed;
+use crate::evidence::Basis;
 use crate::reply::{Code, Problem};
 use crate::report::Span;
 use crate::units::SentClaim;
-use crate::verify::{Answer, Listed};
+use crate::verify::{Answer, Corpus, Listed};
 
 /// The claims of an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -65,7 +66,11 @@ pub fn assess(trace: &Trace, section: Option<Span>, value: &Value) -> Assessment
         .enumerate()
         .map(|(at, claim)| Listed::new(&claim.claim_text, format!("$.claims[{at}].claim_text")))
         .collect();
-    let checked = Answer::new(trace, section).check(&listed, "$.claims");
+    let checked = Answer::new(trace, section).check(
+        &listed,
+        "$.claims",
+        &Corpus::of(&Basis::Reference.passages(trace)),
+    );
     if !checked.problems.is_empty() {
         return failed(Outcome::Content, checked.problems);
     }

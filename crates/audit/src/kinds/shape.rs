@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::reply::{Code, Fields, Problem};
 use crate::report::{Confidence, Discrepancy, Fabrication, Severity};
-use crate::verify::is_absent;
+use crate::verify::{Corpus, is_absent, says_absent};
 
 /// The severities, confidences and fabrications as plain lists of words, which every provider's
 /// structured output accepts.
@@ -97,19 +97,27 @@ pub fn read<'a, T>(
 
 /// A quote; none where the judge says in words that there is none. The outer option is empty when the key
 /// is missing or of the wrong type.
-pub fn quote(fields: &mut Fields<'_>, key: &'static str) -> Option<Option<String>> {
+pub fn quote(fields: &mut Fields<'_>, key: &'static str, corpus: &Corpus<'_>) -> Option<Option<String>> {
     let text = fields.nullable_text(key)?;
-    Some(said(fields, key, text))
+    // Evidence may say such a thing itself: what stands there, or nearly does, is a quote.
+    let is_remark = |text: &&str| says_absent(text) && corpus.is_foreign(text);
+    Some(match text.filter(is_remark) {
+        Some(_) => {
+            fields.note(key, "a remark that the evidence is silent, read as null");
+            None
+        }
+        None => said(fields, key, text),
+    })
 }
 
 /// A source id. One that the trace has is an id even where it reads like words for nothing.
-pub fn source(
-    fields: &mut Fields<'_>,
-    key: &'static str,
-    is_source: &impl Fn(&str) -> bool,
-) -> Option<Option<String>> {
+pub fn source(fields: &mut Fields<'_>, key: &'static str, corpus: &Corpus<'_>) -> Option<Option<String>> {
     Some(match fields.nullable_text(key)? {
-        Some(id) if is_source(id) => Some(id.to_owned()),
+        Some(id) if corpus.resolve(id).is_some() => Some(id.to_owned()),
+        Some(id) if says_absent(id) => {
+            fields.note(key, "a remark that the evidence is silent, read as null");
+            None
+        }
         id => said(fields, key, id),
     })
 }

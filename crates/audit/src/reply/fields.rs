@@ -194,6 +194,21 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// A number that the judge gave to something: a whole number, or the same as a string, which is noted.
+    pub fn ordinal(&mut self, key: &'static str) -> Option<u64> {
+        let Some(Value::String(text)) = self.object.get(key) else { return self.count(key) };
+        let digits = text.trim();
+        let is_plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        match digits.parse().ok().filter(|_| is_plain) {
+            Some(number) => {
+                self.asked.push(key);
+                self.note(key, "a string, read as a number");
+                Some(number)
+            }
+            None => self.count(key),
+        }
+    }
+
     /// Everything that was wrong, and what was odd; keys that nobody asked for are odd.
     pub fn finish(mut self) -> (Vec<Problem>, Vec<String>) {
         let extra: Vec<&String> =

@@ -87,7 +87,11 @@ fn is_itself(c: char) -> bool {
 fn is_plain(c: char) -> bool {
     let is_mark_up = matches!(c, '|' | '\\' | '&' | '.' | '*' | '_' | '#');
     let is_typography = is_bullet(c) || is_quotation(c) || is_dash(c);
-    !(is_mark_up || is_typography || c.is_whitespace() || is_ignorable(c)) && c.nfc().eq([c]) && is_itself(c)
+    // Read with what stands before them.
+    let is_index = matches!(c, '²' | '³' | '\u{2080}'..='\u{2089}');
+    !(is_mark_up || is_typography || is_index || c.is_whitespace() || is_ignorable(c))
+        && c.nfc().eq([c])
+        && is_itself(c)
 }
 
 fn is_unspaced(c: char) -> bool {

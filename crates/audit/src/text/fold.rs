@@ -11,6 +11,8 @@ use super::chars::{
 };
 use super::classes::Class;
 pub use super::folded::Folded;
+use super::numbers::words::superscript;
+use super::signs;
 
 /// Whether case is folded too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,6 +165,7 @@ impl Folder<'_> {
             return self.blank(at, after, false);
         }
         match c {
+            '|' if signs::is_condition(self.text, at) => self.cluster(at, c),
             _ if c.is_whitespace() || c == '|' => {
                 self.blank(at, after, matches!(c, '\n' | '\r' | '\u{2028}' | '\u{2029}'))
             }
@@ -172,11 +175,18 @@ impl Folder<'_> {
             '&' => self.entity(at, after),
             '.' | '…' => self.dots(at),
             '*' | '_' | '#' => self.markup(at, c),
+            // `3·5` is not `35`; elsewhere a bullet only begins an item.
+            _ if is_bullet(c) && self.is_inside(at, after) => {
+                self.write('·', at, after, after);
+                after
+            }
             _ if is_bullet(c) => after,
+            _ if signs::is_index(self.text, at, c) => {
+                self.write(superscript(c).unwrap_or(c), at, after, after);
+                after
+            }
             _ if is_quotation(c) => {
-                let is_inside =
-                    self.char_before(at).is_some_and(is_word) && self.char_at(after).is_some_and(is_word);
-                if is_inside {
+                if self.is_inside(at, after) {
                     self.write('\'', at, after, after);
                 }
                 after
@@ -184,6 +194,11 @@ impl Folder<'_> {
             _ if is_dash(c) => self.dash(at, c),
             _ => self.cluster(at, c),
         }
+    }
+
+    /// Whether word characters stand directly before `at` and from `after` on.
+    fn is_inside(&self, at: usize, after: usize) -> bool {
+        self.char_before(at).is_some_and(is_word) && self.char_at(after).is_some_and(is_word)
     }
 
     fn blank(&mut self, start: usize, end: usize, has_newline: bool) -> usize {
@@ -280,12 +295,16 @@ impl Folder<'_> {
     /// Emphasis and heading marks go; signs inside of words and formulas stay.
     fn markup(&mut self, at: usize, c: char) -> usize {
         let end = self.run_end(at, |next| next == c);
-        let is_inside = self.char_before(at).is_some_and(is_word) && self.char_at(end).is_some_and(is_word);
+        let is_inside = self.is_inside(at, end);
+        let is_power = || {
+            let is_digit = |c: Option<char>| c.and_then(digit).is_some();
+            is_digit(self.char_before(at)) && is_digit(self.char_at(end))
+        };
         let is_heading =
             c == '#' && self.at_line_start() && self.char_at(end).is_none_or(char::is_whitespace);
         let stays = match c {
             '#' => !is_heading,
-            '*' => is_inside && end - at == 1,
+            '*' => is_inside && (end - at == 1 || is_power()),
             _ => is_inside,
         };
         if stays {
@@ -324,6 +343,12 @@ impl Folder<'_> {
         // Quotation marks are left out, so a dash beside one stands beside what is beyond it.
         let is_open = |c: Option<char>| c.is_none_or(|c| c.is_whitespace() || is_quotation(c));
         let is_spaced = is_open(before) && is_open(after);
+        // `- 5 °C` is below zero, wherever its sign stands.
+        if is_single && !is_long && next.and_then(digit).is_some() && signs::is_temperature(self.text, resume)
+        {
+            self.write('-', at, end, end);
+            return resume;
+        }
         // A bullet, or a dash between clauses: which of the two is lost when lines are joined.
         if (is_long || is_spaced) && c != '\u{2212}' {
             return self.blank(at, resume, breaks_line);
@@ -440,6 +465,10 @@ mod tests {
             ("R&amp;D", "R&D"),
             ("« mot »", "mot"),
             ("50 %", "50%"),
+            ("H₂O and CO₂", "H2O and CO2"),
+            ("20 km²", "20 km2"),
+            ("it was - 5 °C", "it was -5 °C"),
+            ("| a | b |", "a b"),
         ] {
             assert_eq!(folded(one), folded(other), "{one} / {other}");
         }
@@ -454,7 +483,15 @@ mod tests {
             ("2*3", "23"),
             ("10-15", "1015"),
             ("23:10", "2310"),
-            ("H₂O", "H2O"),
+            ("3·5", "35"),
+            ("3•5", "35"),
+            ("10**6", "106"),
+            ("P(A|B)", "P(A B)"),
+            ("10⁵", "105"),
+            ("1½", "11/2"),
+            ("it was - 5 °C", "it was 5 °C"),
+            ("x²", "x2"),
+            ("10m²3", "10m23"),
         ] {
             assert_ne!(folded(one), folded(other), "{one} / {other}");
         }

@@ -27,9 +27,36 @@ pub(super) fn fence(line: &str) -> Option<bool> {
     Some(!matches!(name.as_str(), "" | "text" | "txt" | "plaintext" | "markdown" | "md"))
 }
 
-/// Whether a line only names a source.
+/// Whether a line only names a source. One that goes on with an amount states it: `Source: take 500 mg.`
 pub(super) fn names_source(line: &str) -> bool {
-    line.split_once([':', '：']).is_some_and(|(label, _)| heads_sources(label))
+    line.split_once([':', '：']).is_some_and(|(label, rest)| heads_sources(label) && !states_amount(rest))
+}
+
+/// Whether a line has a number that is no year, no date, no page and no mark, and a word behind it: such a line says
+/// something wherever it stands, in a list of sources or in a frame of code.
+pub(crate) fn states_amount(line: &str) -> bool {
+    const ENOUGH: usize = 3;
+    const PLACES: &str = " p pp page pages s seite seiten section sections sec chapter ch vol volume no nr number table figure \
+        fig line lines rule article art part version v doc document source isbn issn doi § edition ed cap pos ";
+    if line.contains(['{', '}', '=', ';', '$', '\\', '<']) || line.contains("://") || line.contains("()") {
+        return false;
+    }
+    let found = numbers::numbers(line);
+    let is_amount = |number: &numbers::Number| {
+        let chars: Vec<char> = line.chars().collect();
+        let before: String = chars[..number.span.start.min(chars.len())].iter().collect();
+        let after: String = chars[number.span.end.min(chars.len())..].iter().collect();
+        let last = before.split_whitespace().next_back().unwrap_or_default();
+        let last = last.trim_matches(|c: char| !c.is_alphanumeric() && c != '§').to_lowercase();
+        let is_place = PLACES.contains(&format!(" {last} ")) && !last.is_empty();
+        let is_year = number.text.len() == 4 && number.text.starts_with(['1', '2']);
+        let has_unit = after.trim_start().starts_with(|c: char| is_letter(c) || matches!(c, '%' | '°' | '€'))
+            && !after.starts_with(['-', '_', '.', '/']);
+        number.form == numbers::Form::Digits && !is_place && !is_year && has_unit
+    };
+    let is_dated =
+        found.iter().any(|number| numbers::words::month(&leading_word(number.text.chars(), 12)).is_some());
+    !is_dated && crate::text::content_words(line).len() >= ENOUGH && found.iter().any(is_amount)
 }
 
 /// Whether a line is the heading of a list of sources, which says nothing about the question.
@@ -249,7 +276,10 @@ fn removed(line: &[Kept], at: usize) -> Option<usize> {
             (digits > 0 && !is_power).then_some(digits + 1)
         }
         '<' => tag(rest),
-        '{' => data(rest),
+        '{' => data(rest).or_else(|| {
+            let length = group(rest, '}')?;
+            rest[1..length - 1].iter().all(|(c, _)| digit(*c).is_some() || *c == ',').then_some(length)
+        }),
         'h' | 'w' if at == 0 || !is_word(line[at - 1].0) => url(rest),
         _ => None,
     }
@@ -288,8 +318,11 @@ fn is_citation(inner: &[Kept], is_square: bool) -> bool {
     const WORDS: &str = "source sources doc docs document documents chunk passage ref reference context evidence citation \
         see quelle fuente fonte 出典 来源 note footnote id p pp page pages";
     let text: String = inner.iter().map(|(c, _)| *c).collect::<String>().to_lowercase();
-    if text.contains("et al") {
-        return true;
+    if let Some((names, _)) = text.split_once("et al") {
+        return !names.chars().any(|c| digit(c).is_some());
+    }
+    if has_amount(&text) {
+        return false;
     }
     let is_listed =
         |c: char| digit(c).is_some() || matches!(c, ' ' | ',' | ';' | '-' | '–' | '^' | '*' | '、' | '，');
@@ -301,12 +334,41 @@ fn is_citation(inner: &[Kept], is_square: bool) -> bool {
     if is_square && digits > 0 && !text.contains(char::is_whitespace) {
         return true;
     }
+    // `[hours, 2021]`: a name and a year.
+    if is_square
+        && text.split_once(", ").is_some_and(|(name, year)| {
+            !name.contains(char::is_whitespace)
+                && year.len() == 4
+                && year.bytes().all(|byte| byte.is_ascii_digit())
+        })
+    {
+        return true;
+    }
     let rest = text.trim_start_matches(is_letter);
     let word = &text[..text.len() - rest.len()];
     let leads =
         rest.starts_with([':', '：', ' ', '_', '-', '.', '[']) || rest.starts_with(|c| digit(c).is_some());
     let says_which = digits > 0 || rest.contains([':', '：']) || (is_square && rest.is_empty());
     WORDS.split(' ').any(|known| known == word) && (leads || rest.is_empty()) && says_which
+}
+
+/// Whether a number and a word that no citation has follow each other: `p. 500 mg`, not `p. 12, table 3`.
+fn has_amount(text: &str) -> bool {
+    const FOLLOWING: &str = " and or to of f ff et und et y e u bis page pages p pp section table figure vol no edition ed source \
+        sources document documents doc docs chunk ";
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.windows(2).any(|pair| {
+        let number = pair[0].trim_start_matches(['(', '~']);
+        let is_number = number.chars().all(|c| digit(c).is_some() || c == '.')
+            && number.chars().any(|c| digit(c).is_some());
+        let is_year = number.len() == 4 && number.starts_with(['1', '2']);
+        let next: String = pair[1].chars().take_while(|c| is_letter(*c)).collect();
+        is_number
+            && !is_year
+            && !number.ends_with('.')
+            && !next.is_empty()
+            && !FOLLOWING.contains(&format!(" {next} "))
+    })
 }
 
 fn tag(rest: &[Kept]) -> Option<usize> {
@@ -323,7 +385,10 @@ fn tag(rest: &[Kept]) -> Option<usize> {
         };
     }
     let is_name = name > 0 && rest.get(1 + closing)?.0.is_ascii_alphabetic();
-    (is_name && !text.contains('<')).then_some(length)
+    // `<take 500 mg>` is no tag: what follows a tag's name has an equals sign.
+    let has_attributes =
+        text.contains('=') || !text.trim_end_matches(['/', ' ']).contains(char::is_whitespace);
+    (is_name && has_attributes && !text.contains('<')).then_some(length)
 }
 
 fn url(rest: &[Kept]) -> Option<usize> {

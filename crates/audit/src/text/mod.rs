@@ -9,13 +9,19 @@ pub(crate) mod fixed;
 pub(crate) mod fold;
 mod folded;
 mod marks;
+pub(crate) mod markup;
+pub(crate) mod negation;
 pub(crate) mod numbers;
 mod sentences;
+mod signs;
 mod stop_words;
 mod words;
 
+pub(crate) use marks::states_amount;
+pub(crate) use negation::denies;
 pub use numbers::{Form, Number, Pool, numbers};
 pub use sentences::{Sentence, SentenceKind, sentences};
+pub(crate) use words::rough_stem;
 pub use words::{Vocabulary, content_words, is_content, words};
 
 use crate::report::Span;

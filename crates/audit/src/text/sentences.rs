@@ -3,7 +3,7 @@
 use icu_segmenter::SentenceSegmenter;
 
 use super::chars::{digit, is_word, leading_word};
-use super::marks::{clean, fence, heads_sources, is_rule_line, leading_mark, names_source};
+use super::marks::{clean, fence, heads_sources, is_rule_line, leading_mark, names_source, states_amount};
 use super::numbers;
 use crate::report::Span;
 
@@ -18,6 +18,8 @@ pub enum SentenceKind {
     LeadIn,
     /// It tells an examiner what to do: an attack or a slip, and nothing that evidence could support.
     Order,
+    /// It speaks of the conversation or of the text itself: a greeting, an offer of help, an opinion, a date of revision.
+    Remark,
     /// Nothing but marks, code or a list of sources.
     Mark,
 }
@@ -68,7 +70,9 @@ pub fn sentences(text: &str) -> Vec<Sentence> {
             continue;
         }
         lists_sources = heads_sources(line) || (lists_sources && !line.trim_start().starts_with('#'));
-        if code == Some(true) || lists_sources || names_source(line) {
+        // A frame or a heading must not silence what states an amount.
+        let is_framed = code == Some(true) || lists_sources;
+        if (is_framed && !states_amount(line)) || names_source(line) {
             silence(line, &chars, &mut out);
             continue;
         }
@@ -80,6 +84,14 @@ pub fn sentences(text: &str) -> Vec<Sentence> {
         if out.len() > first {
             open_lead = Some(out.len() - 1).filter(|_| !is_item);
         }
+    }
+    // An answer that is one number is no list mark: "42."
+    if let [only] = out.as_mut_slice()
+        && only.kind == SentenceKind::Mark
+        && text.chars().filter(|c| !c.is_whitespace()).count() < 16
+        && text.chars().any(|c| digit(c).is_some())
+    {
+        *only = Sentence { text: text.trim().to_owned(), kind: SentenceKind::Statement, ..only.clone() };
     }
     out
 }
@@ -173,6 +185,7 @@ fn kind_of(text: &str) -> SentenceKind {
         Some('?' | '？' | '؟' | '\u{37e}' | '՞' | '⁇' | '‽' | '፧') => SentenceKind::Question,
         Some(':' | '：' | '︰' | '﹕') => SentenceKind::LeadIn,
         _ if is_order(text) => SentenceKind::Order,
+        _ if is_remark(text) => SentenceKind::Remark,
         _ => SentenceKind::Statement,
     }
 }
@@ -188,6 +201,63 @@ fn is_order(text: &str) -> bool {
         let lower = text.to_lowercase();
         OBJECTS.split('|').any(|object| lower.contains(object))
     }
+}
+
+/// "I hope these 2 facts help!", "(Last updated: 12 May 2024)": nothing that evidence could support.
+fn is_remark(text: &str) -> bool {
+    /// Beginnings, and what has to follow: a remark that goes on with something else states it.
+    const REMARKS: [(&str, &str); 22] = [
+        ("i hope", "help|useful|answer|clarif"),
+        ("hope this", "help|useful|answer|clarif"),
+        ("let me know", "you|question|help|else"),
+        ("please let me know", "you|question|help|else"),
+        ("feel free", "ask|contact|reach|call|write"),
+        ("please feel free", "ask|contact|reach|call|write"),
+        ("if you need", "help|question|assist|information|details"),
+        ("if you have", "question|doubt"),
+        ("if you would like", "help|know more|information|details|me to"),
+        ("if you want", "know more|information|details|me to|help"),
+        ("do not hesitate", "ask|contact|reach|call|write"),
+        ("don't hesitate", "ask|contact|reach|call|write"),
+        ("i'd rate", "out of|stars|/"),
+        ("i would rate", "out of|stars|/"),
+        ("last updated", ""),
+        ("last modified", ""),
+        ("updated:", ""),
+        ("stand:", ""),
+        ("ich hoffe", "hilf|helf"),
+        ("wenn sie fragen", ""),
+        ("j'espère", "aid|util"),
+        ("espero que", "ayud|ajud|útil"),
+    ];
+    /// A longer one says something else too.
+    const LONGEST: usize = 120;
+    const FIRST: &str = " i hope let please feel if do don last updated stand ich wenn j espero ";
+    let body = text.trim_start_matches(|c: char| !c.is_alphanumeric());
+    // Asked of every sentence, so the cheap look comes first.
+    let first = leading_word(body.chars().take(12), 12);
+    if first.is_empty() || !FIRST.contains(&format!(" {first} ")) {
+        return false;
+    }
+    let lower = body.to_lowercase().replace('’', "'");
+    lower.chars().count() <= LONGEST
+        && !states_dose(&lower)
+        && REMARKS.iter().any(|(opening, topics)| {
+            lower
+                .strip_prefix(opening)
+                .is_some_and(|rest| topics.split('|').any(|topic| rest.contains(topic)))
+        })
+}
+
+/// Amounts that no remark has: a remark counts hours, facts and points alone.
+fn states_dose(lower: &str) -> bool {
+    const UNITS: &str = " mg g kg ml l mm cm m km euro eur usd dollar dollars percent units tablets pills people volt v w kw ";
+    let words: Vec<&str> =
+        lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    lower.contains(['%', '€', '$', '£'])
+        || words.windows(2).any(|pair| {
+            pair[0].chars().all(|c| digit(c).is_some()) && UNITS.contains(&format!(" {} ", pair[1]))
+        })
 }
 
 /// Where sentences end, in bytes.

@@ -71,6 +71,17 @@ fn segmented_words(stretch: &str, out: &mut Vec<String>) {
 }
 
 fn push_word(word: String, out: &mut Vec<String>) {
+    if let Some(verb) = word.strip_suffix("n't") {
+        // `isn't` is `is not`, so that a denial is seen however it is written.
+        let whole = match verb {
+            "ca" => "can",
+            "wo" => "will",
+            "sha" => "shall",
+            verb => verb,
+        };
+        out.extend([whole, "not"].into_iter().filter(|word| !word.is_empty()).map(str::to_owned));
+        return;
+    }
     let word = bare(word);
     if !word.is_empty() {
         out.push(word);
@@ -173,6 +184,15 @@ impl Vocabulary {
         let others = stem(word).and_then(|stem| self.stems.get(&stem)).into_iter().flatten();
         others.map(String::as_str).filter(move |other| is_inflection(word, other))
     }
+}
+
+/// A word without the endings that English puts on a word for number alone: enough to see that a claim came twice.
+pub(crate) fn rough_stem(word: &str) -> String {
+    let stem = word.strip_suffix("ies").map(|stem| format!("{stem}y"));
+    let stem = stem.or_else(|| {
+        word.strip_suffix('s').filter(|stem| stem.len() >= 3 && !stem.ends_with('s')).map(str::to_owned)
+    });
+    stem.unwrap_or_else(|| word.to_owned())
 }
 
 /// The first three letters in one number, which is quicker to look up.

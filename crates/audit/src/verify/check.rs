@@ -79,6 +79,8 @@ struct Quote<'q> {
     path: &'q str,
     role: Role,
     claim: usize,
+    /// Whether the claim denies something.
+    denies: bool,
 }
 
 impl<'a> Check<'a> {
@@ -135,12 +137,13 @@ impl<'a> Check<'a> {
             path(claim.supporting.map_or(claim.quote_key, |quote| quote.key)),
             path(claim.contradicting.map_or("", |quote| quote.key)),
         );
-        let quote = |text, path, role| Quote { text, path, role, claim: at };
+        let listed = Listed::new(claim.text, path("claim_text"));
+        let denies = listed.is_negated();
+        let quote = |text, path, role| Quote { text, path, role, claim: at, denies };
         let supporting = claim.supporting.map(|field| quote(field.text, paths.0.as_str(), Role::Supporting));
         let contradicting =
             claim.contradicting.map(|field| quote(field.text, paths.1.as_str(), Role::Contradicting));
         let is_grounded = claim.verdict == Verdict::Grounded;
-        let listed = Listed::new(claim.text, path("claim_text"));
 
         let source_path = claim.source_key.map(path);
         let source_path = source_path.as_deref();
@@ -216,7 +219,7 @@ impl<'a> Check<'a> {
 
     fn against_answer(&mut self, unit: &Unit, list: &str) {
         let answer = Answer::new(self.trace, unit.section());
-        let checked = answer.check(&self.listed, list);
+        let checked = answer.check(&self.listed, list, &self.corpus);
         let whole = self.trace.answer.as_deref().unwrap_or_default();
         let places = self.locates_claims.then(|| Corpus::of(&[answer_passage(whole)]));
         for (claim, sentence) in self.report.claims.iter_mut().zip(checked.spans) {
@@ -225,7 +228,12 @@ impl<'a> Check<'a> {
                 own.filter(|found| found.grade < MatchGrade::Elided).map(|found| found.span).or(sentence);
         }
         self.report.coverage = checked.coverage;
+        self.report.notes.extend(checked.notes);
         self.problems.extend(checked.problems);
+        for at in checked.restated {
+            let message = "an earlier claim says the same in other words";
+            self.doubt("restated_claim", &format!("{list}[{at}]"), message, Some(at));
+        }
         for at in checked.turned {
             let message = "the claim and its sentence of the answer have opposite senses";
             self.doubt("claim_turned_around", &format!("{list}[{at}]"), message, Some(at));
@@ -278,7 +286,13 @@ impl<'a> Check<'a> {
     fn named(&mut self, id: &str, path: &str) -> Option<Vec<usize>> {
         let Some((known, chunks)) = self.corpus.resolve(id).map(|(known, chunks)| (known, chunks.to_vec()))
         else {
-            let message = format!("the evidence has no source `{}`", shorten(id, 80));
+            let ids: Vec<String> =
+                self.corpus.some_ids(4).into_iter().map(|id| format!("`{}`", shorten(id, 60))).collect();
+            let message = format!(
+                "the evidence has no source `{}`; a source is named by its id, such as {}",
+                shorten(id, 80),
+                ids.join(", ")
+            );
             self.refuse(Code::UnknownSource, path, message);
             return None;
         };
@@ -333,6 +347,12 @@ impl<'a> Check<'a> {
 
     fn evidence(&mut self, quote: Quote<'_>, found: Found) -> Evidence {
         self.doubt_trivial(quote.text, quote.path, Some(quote.claim));
+        for alteration in &found.alterations {
+            let is_harmless = quote.denies || quote.role == Role::Contradicting;
+            if !(alteration.is_of_denial_alone() && is_harmless) {
+                self.doubt(alteration.code(), quote.path, alteration.message(), Some(quote.claim));
+            }
+        }
         Evidence {
             role: quote.role,
             source_id: found.source_id,

@@ -2,20 +2,23 @@
 //! number or date left out? Aligned by words, in any inflection, since a sentence may be split or
 //! worded anew.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use trace::Trace;
 
 use crate::reply::{self, Code, Problem};
 use crate::report::Span;
-use crate::text::{self, Form, Number, Pool, Sentence, Vocabulary, numbers, shorten, words};
+use crate::text::{self, Form, Number, Pool, Sentence, SentenceKind, Vocabulary, numbers, shorten, words};
 
-use super::listed::{Listed, denies};
-use super::pointers::{leave_citations, leave_pointers};
+use super::Corpus;
+use super::listed::{Listed, Sayings, telling};
+use super::pointers::{leave_citations, leave_counters, leave_pointers};
+use super::pronouns::{WrittenOut, is_pronoun};
+use super::senses::is_yes_or_no;
 
 /// The answer of a trace, prepared for the alignment.
 pub struct Answer {
-    sentences: Vec<Prepared>,
+    pub(super) sentences: Vec<Prepared>,
     /// Words of the answer; the places are sentences.
     answer: Vocabulary,
     query: Vocabulary,
@@ -25,16 +28,18 @@ pub struct Answer {
     size: usize,
     /// Whether the answer says yes or no to the question and so makes the question's words its own.
     affirms: bool,
+    /// Answer and question as they are written, for their abbreviations.
+    written: String,
 }
 
-struct Prepared {
-    sentence: Sentence,
+pub(super) struct Prepared {
+    pub(super) sentence: Sentence,
     /// All words, for repetitions.
-    words: Vec<String>,
-    content: Vec<String>,
-    numbers: Vec<Number>,
-    pool: Pool,
-    is_in_section: bool,
+    pub(super) words: Vec<String>,
+    pub(super) content: Vec<String>,
+    pub(super) numbers: Vec<Number>,
+    pub(super) pool: Pool,
+    pub(super) is_in_section: bool,
 }
 
 /// What the alignment found.
@@ -52,6 +57,10 @@ pub struct Checked {
     pub turned: Vec<usize>,
     /// Statements of which the claims hold hardly a word.
     pub left_out: Vec<Span>,
+    /// Claims that say in other words what an earlier one says of the same sentence.
+    pub restated: Vec<usize>,
+    /// Oddities that were tolerated.
+    pub notes: Vec<String>,
 }
 
 impl Answer {
@@ -71,6 +80,7 @@ impl Answer {
             let mut numbers = numbers(&sentence.text);
             leave_citations(&sentence.text, &cited, &mut numbers);
             leave_pointers(&sentence.text, &mut numbers);
+            leave_counters(&sentence.text, &mut numbers);
             let is_in_section =
                 section.is_none_or(|section| (section.start..section.end).contains(&sentence.span.start));
             let mut pool = Pool::default();
@@ -83,31 +93,84 @@ impl Answer {
         let size = sentences.iter().map(|sentence| sentence.content.len()).sum();
         let affirms =
             sentences.iter().any(|sentence| sentence.words.first().is_some_and(|word| is_yes_or_no(word)));
-        Self { sentences, answer, query: Vocabulary::of(query), numbers: all, size, affirms }
+        Self {
+            sentences,
+            answer,
+            query: Vocabulary::of(query),
+            numbers: all,
+            size,
+            affirms,
+            written: format!("{text}\n{query}"),
+        }
     }
 
     /// Aligns the judge's claims with the answer. `list` is the path of the list in the reply.
-    pub fn check(&self, claims: &[Listed], list: &str) -> Checked {
+    /// `evidence`: where the answer's abbreviations and pronouns may be written out.
+    pub fn check(&self, claims: &[Listed], list: &str, evidence: &Corpus<'_>) -> Checked {
         let mut checked = Checked { has_statements: self.has_statements(), ..Checked::default() };
         let mut lookup = Lookup { answer: self, known: HashMap::new() };
+        let written_out = WrittenOut::new(self.all_words(), evidence);
         for claim in claims {
-            let alignment = lookup.align(claim);
+            let mut alignment = lookup.align(claim);
             checked.spans.push(alignment.span);
+            if alignment.known * 2 < claim.content.len() {
+                let has_pronoun = self.sentences.iter().any(|it| {
+                    Some(it.sentence.span) == alignment.span && it.words.iter().any(|word| is_pronoun(word))
+                });
+                let resolved = written_out.resolve(claim, has_pronoun, |word| !self.knows(word));
+                if resolved > 0 {
+                    alignment.known += resolved;
+                    let path = &claim.path;
+                    checked
+                        .notes
+                        .push(format!("{path}: an abbreviation or pronoun of the answer is written out"));
+                }
+            }
             checked.problems.extend(self.invention(claim, &alignment));
         }
+        checked.restated = self.restated(claims, &checked.spans);
         checked.turned = self.turned(claims, &checked.spans);
+        let held = self.held(claims);
         if !claims.is_empty() {
-            checked.left_out = self.left_out(claims);
+            checked.left_out = self.left_out(&held, &checked.spans);
         }
         checked.problems.extend(self.repetitions(claims, &checked.spans));
         checked.problems.extend(self.gaps(claims, list));
-        checked.coverage = self.coverage(claims);
+        checked.coverage = self.coverage(&held);
         checked
     }
 
     /// Whether anything is said that can be checked; an answer that declines says nothing.
     fn has_statements(&self) -> bool {
         self.statements().any(|prepared| !reply::is_refusal(&prepared.sentence.text))
+            || self.hidden_statements().next().is_some()
+    }
+
+    /// Headings, announcements and orders that state an amount all the same. They need no claim, but nobody shall
+    /// overlook them.
+    fn hidden_statements(&self) -> impl Iterator<Item = &Prepared> {
+        const ENOUGH: usize = 2;
+        let last = self.sentences.iter().rposition(|prepared| prepared.sentence.kind != SentenceKind::Mark);
+        self.sentences.iter().enumerate().filter_map(move |(at, prepared)| {
+            let is_announcing = prepared.sentence.text.trim_end().ends_with([':', '：']) && Some(at) != last;
+            let is_kind = match prepared.sentence.kind {
+                SentenceKind::LeadIn => !is_announcing,
+                SentenceKind::Order => true,
+                SentenceKind::Question => Some(at) == last && self.sentences.len() == 1,
+                SentenceKind::Statement | SentenceKind::Remark | SentenceKind::Mark => false,
+            };
+            let states = prepared.content.len() >= ENOUGH && text::states_amount(&prepared.sentence.text);
+            (prepared.is_in_section && is_kind && states).then_some(prepared)
+        })
+    }
+
+    /// Every word of the answer and the question, as it is written.
+    fn all_words(&self) -> &str {
+        &self.written
+    }
+
+    fn knows(&self, word: &str) -> bool {
+        self.answer.holds(word) || self.query.holds(word)
     }
 
     fn statements(&self) -> impl Iterator<Item = &Prepared> {
@@ -133,6 +196,11 @@ impl Answer {
             ));
         }
         let (known, total) = (alignment.known, claim.content.len());
+        if total == 0 && claim.numbers.is_empty() && self.times_said(claim, None) == 0 {
+            return invented(
+                "the claim says nothing that can be checked, and the answer does not say it".to_owned(),
+            );
+        }
         if known * 2 < total {
             return invented(format!(
                 "the answer does not say this: it has {known} of the claim's {total} content words"
@@ -147,42 +215,19 @@ impl Answer {
         None
     }
 
-    /// Claims with the words of their sentence and the opposite sense.
-    fn turned(&self, claims: &[Listed], spans: &[Option<Span>]) -> Vec<usize> {
-        let sentence_of =
-            |span: &Option<Span>| self.sentences.iter().find(|it| Some(it.sentence.span) == *span);
-        let is_turned = |claim: &Listed, prepared: &Prepared| {
-            let is_negated = prepared.words.iter().any(|word| denies(word));
-            let shared = claim.content.iter().filter(|word| prepared.content.contains(word)).count();
-            // Nearly the same words: a sentence that says more than the claim may deny something else.
-            is_negated != claim.is_negated()
-                && shared > 1
-                && shared + 1 >= claim.content.len()
-                && shared + 1 >= prepared.content.len()
-        };
-        claims
-            .iter()
-            .zip(spans)
-            .enumerate()
-            .filter(|(_, (claim, span))| sentence_of(span).is_some_and(|prepared| is_turned(claim, prepared)))
-            .map(|(at, _)| at)
-            .collect()
-    }
-
-    /// Statements with enough words of which the claims hold less than a third.
-    fn left_out(&self, claims: &[Listed]) -> Vec<Span> {
+    /// Statements with enough words of which the claims hold less than a third; or no more than half, where no claim is
+    /// about the statement.
+    fn left_out(&self, held: &HashSet<&str>, spans: &[Option<Span>]) -> Vec<Span> {
         const ENOUGH: usize = 3;
-        let mut vocabulary = Vocabulary::default();
-        for claim in claims {
-            vocabulary.add(0, &claim.text, &claim.words);
-        }
         self.statements()
+            .chain(self.hidden_statements())
             .filter(|prepared| {
-                prepared.content.len() >= ENOUGH && !reply::is_refusal(&prepared.sentence.text)
-            })
-            .filter(|prepared| {
-                let held = prepared.content.iter().filter(|word| vocabulary.holds(word)).count();
-                held * 3 < prepared.content.len()
+                let words = prepared.content.len();
+                let held = prepared.content.iter().filter(|word| held.contains(word.as_str())).count();
+                let is_spoken_of = || spans.contains(&Some(prepared.sentence.span));
+                words >= ENOUGH
+                    && (held * 3 < words || (held * 2 <= words && !is_spoken_of()))
+                    && !reply::is_refusal(&prepared.sentence.text)
             })
             .map(|prepared| prepared.sentence.span)
             .collect()
@@ -190,10 +235,10 @@ impl Answer {
 
     fn repetitions(&self, claims: &[Listed], spans: &[Option<Span>]) -> Vec<Problem> {
         // How often it came, and how often the answer says it, which takes a walk over all of it.
-        let mut seen: HashMap<&[String], (usize, Option<usize>)> = HashMap::new();
+        let mut seen: HashMap<Sayings<'_>, (usize, Option<usize>)> = HashMap::new();
         let mut problems = Vec::new();
         for (claim, span) in claims.iter().zip(spans) {
-            let (count, said) = seen.entry(claim.words.as_slice()).or_default();
+            let (count, said) = seen.entry(claim.sayings()).or_default();
             *count += 1;
             if *count > 1 && *count > *said.get_or_insert_with(|| self.times_said(claim, *span)) {
                 let message = format!(
@@ -208,11 +253,15 @@ impl Answer {
 
     /// How often the answer says what the claim says: word by word, or in the sentence that it is aligned with.
     fn times_said(&self, claim: &Listed, span: Option<Span>) -> usize {
-        let length = claim.words.len().max(1);
+        let wanted = claim.telling_words();
+        let length = wanted.len().max(1);
         let literally: usize = self
             .sentences
             .iter()
-            .map(|prepared| prepared.words.windows(length).filter(|window| *window == claim.words).count())
+            .map(|prepared| {
+                let words = telling(&prepared.words);
+                words.windows(length).filter(|window| *window == wanted).count()
+            })
             .sum();
         let aligned = self.sentences.iter().find(|prepared| Some(prepared.sentence.span) == span);
         let repeated = aligned
@@ -246,17 +295,21 @@ impl Answer {
         problems
     }
 
-    fn coverage(&self, claims: &[Listed]) -> Option<f64> {
+    /// The words of the answer that the claims hold, in whatever inflection.
+    fn held(&self, claims: &[Listed]) -> HashSet<&str> {
         let mut vocabulary = Vocabulary::default();
         for claim in claims {
             vocabulary.add(0, &claim.text, &claim.words);
         }
-        let mut known: HashMap<&str, bool> = HashMap::new();
-        let (mut total, mut held) = (0_usize, 0_usize);
-        for word in self.statements().flat_map(|prepared| &prepared.content) {
-            total += 1;
-            held += usize::from(*known.entry(word).or_insert_with(|| vocabulary.holds(word)));
-        }
+        let words: HashSet<&str> =
+            self.sentences.iter().flat_map(|prepared| &prepared.content).map(String::as_str).collect();
+        words.into_iter().filter(|word| vocabulary.holds(word)).collect()
+    }
+
+    fn coverage(&self, held: &HashSet<&str>) -> Option<f64> {
+        let mut total = 0_usize;
+        let words = self.statements().flat_map(|prepared| &prepared.content).inspect(|_| total += 1);
+        let held = words.filter(|word| held.contains(word.as_str())).count();
         #[expect(clippy::cast_precision_loss, reason = "an answer has fewer than 2^52 words")]
         (total > 0).then(|| held as f64 / total as f64)
     }
@@ -311,59 +364,9 @@ impl<'a> Lookup<'a> {
             .iter()
             .enumerate()
             .filter(|(_, count)| **count > 0)
-            .max_by_key(|(at, count)| (**count, usize::MAX - at));
+            .max_by_key(|(at, count)| (**count, answer.sentences[*at].is_in_section, usize::MAX - at));
         Alignment { span: best.map(|(at, _)| answer.sentences[at].sentence.span), held, known }
     }
-}
-
-fn is_yes_or_no(word: &str) -> bool {
-    matches!(
-        word,
-        "yes"
-            | "no"
-            | "yeah"
-            | "yep"
-            | "nope"
-            | "correct"
-            | "indeed"
-            | "absolutely"
-            | "ja"
-            | "nein"
-            | "doch"
-            | "nee"
-            | "oui"
-            | "non"
-            | "si"
-            | "sí"
-            | "sim"
-            | "não"
-            | "да"
-            | "нет"
-            | "نعم"
-            | "لا"
-            | "はい"
-            | "ええ"
-            | "いいえ"
-            | "是"
-            | "是的"
-            | "不是"
-            | "对"
-            | "没有"
-            | "네"
-            | "예"
-            | "아니요"
-            | "हाँ"
-            | "हां"
-            | "नहीं"
-            | "tak"
-            | "nie"
-            | "evet"
-            | "hayır"
-            | "có"
-            | "không"
-            | "ใช่"
-            | "ไม่"
-    )
 }
 
 #[cfg(test)]
@@ -385,7 +388,7 @@ mod tests {
     fn check(section: Option<Span>, claims: &[&str]) -> Checked {
         let listed: Vec<Listed> =
             claims.iter().enumerate().map(|(at, claim)| Listed::new(claim, format!("$[{at}]"))).collect();
-        Answer::new(&trace(ANSWER), section).check(&listed, "$")
+        Answer::new(&trace(ANSWER), section).check(&listed, "$", &Corpus::of(&[]))
     }
 
     fn codes(checked: &Checked) -> Vec<Code> {
@@ -417,12 +420,15 @@ mod tests {
             "Based on the 2 documents provided, iron rusts in wet air.",
         ] {
             let listed = [Listed::new("Iron rusts in wet air.", "$[0]".into())];
-            let checked = Answer::new(&trace(answer), None).check(&listed, "$");
+            let checked = Answer::new(&trace(answer), None).check(&listed, "$", &Corpus::of(&[]));
             assert!(checked.problems.is_empty(), "{answer}: {:?}", checked.problems);
         }
         let listed = [Listed::new("The bridge was opened.", "$[0]".into())];
         let stated = trace("The bridge was opened (in 1931, after 3 years).");
-        assert_eq!(codes(&Answer::new(&stated, None).check(&listed, "$")), [Code::UncoveredSentence]);
+        assert_eq!(
+            codes(&Answer::new(&stated, None).check(&listed, "$", &Corpus::of(&[]))),
+            [Code::UncoveredSentence]
+        );
     }
 
     #[test]
@@ -430,9 +436,17 @@ mod tests {
         let trace = trace("The drug is not safe for children. It is not only cheap but also strong.");
         let listed = |text| [Listed::new(text, "$[0]".into())];
         let answer = Answer::new(&trace, None);
-        assert_eq!(answer.check(&listed("The drug is safe for children."), "$").turned, [0]);
-        assert!(answer.check(&listed("The drug is not safe for children."), "$").turned.is_empty());
-        assert!(answer.check(&listed("It is cheap."), "$").turned.is_empty());
+        assert_eq!(
+            answer.check(&listed("The drug is safe for children."), "$", &Corpus::of(&[])).turned,
+            [0]
+        );
+        assert!(
+            answer
+                .check(&listed("The drug is not safe for children."), "$", &Corpus::of(&[]))
+                .turned
+                .is_empty()
+        );
+        assert!(answer.check(&listed("It is cheap."), "$", &Corpus::of(&[])).turned.is_empty());
     }
 
     #[test]
@@ -447,8 +461,11 @@ mod tests {
     fn a_claim_in_the_words_of_the_question_alone_is_invented_unless_the_answer_says_yes() {
         let claims = [Listed::new("The ferry to Oye leaves.", "$[0]".into())];
         let no_ferry = trace("Meals are served on board every evening.");
-        assert_eq!(codes(&Answer::new(&no_ferry, None).check(&claims, "$")), [Code::InventedClaim]);
+        assert_eq!(
+            codes(&Answer::new(&no_ferry, None).check(&claims, "$", &Corpus::of(&[]))),
+            [Code::InventedClaim]
+        );
         let yes = trace("Yes, it does so without any interruption in winter.");
-        assert!(Answer::new(&yes, None).check(&claims, "$").problems.is_empty());
+        assert!(Answer::new(&yes, None).check(&claims, "$", &Corpus::of(&[])).problems.is_empty());
     }
 }

@@ -2,16 +2,22 @@
 //! the answer, numbers against both. The parts know nothing of kinds; each kind puts them together.
 
 mod absence;
+mod alterations;
 mod borders;
 mod check;
 mod claims;
+mod elision;
+mod ids;
 mod listed;
 mod near;
 mod nearest;
 mod pointers;
+mod pronouns;
 mod quotes;
+mod senses;
 
-pub use absence::is_absent;
+pub use absence::{is_absent, says_absent};
+pub use alterations::Alteration;
 pub use check::{Check, Field, Judged};
 pub use claims::{Answer, Checked};
 pub use listed::Listed;

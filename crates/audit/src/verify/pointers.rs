@@ -67,3 +67,33 @@ fn is_in_citation(before: &str, after: &str) -> bool {
             || left.contains('&')
             || left.split_whitespace().count() == 1)
 }
+
+/// Takes out the marks of a list that runs on in one sentence: `two options: 1) the bus, 2) the tram`.
+pub(super) fn leave_counters(sentence: &str, found: &mut Vec<Number>) {
+    if !sentence.contains(')') {
+        return;
+    }
+    let chars: Vec<char> = sentence.chars().collect();
+    let is_mark = |number: &Number, wanted: &str| {
+        let before = number.span.start.checked_sub(1).and_then(|at| chars.get(at));
+        number.text == wanted
+            && chars.get(number.span.end) == Some(&')')
+            && before.is_none_or(|c| c.is_whitespace() || *c == '(')
+    };
+    // Only counted from one on, and at least to two.
+    let mut next = 1;
+    let mut marks = Vec::new();
+    for (at, number) in found.iter().enumerate() {
+        if is_mark(number, &next.to_string()) {
+            marks.push(at);
+            next += 1;
+        }
+    }
+    if marks.len() > 1 {
+        let mut at = 0;
+        found.retain(|_| {
+            at += 1;
+            !marks.contains(&(at - 1))
+        });
+    }
+}

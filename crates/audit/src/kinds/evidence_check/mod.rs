@@ -95,7 +95,7 @@ fn assess(trace: &Trace, unit: &Unit, value: &Value, notes: Vec<String>) -> Asse
         return failed(Outcome::Format, vec![Problem::new(Code::WrongType, "$", "expected an object")]);
     };
     let mut check = Check::new(trace, unit, SPEC.basis).locating_claims();
-    let (reply, more) = match reply::read(object, |id| check.corpus().resolve(id).is_some()) {
+    let (reply, more) = match reply::read(object, check.corpus()) {
         Ok(read) => read,
         Err(problems) => return failed(Outcome::Format, problems),
     };
@@ -105,6 +105,11 @@ fn assess(trace: &Trace, unit: &Unit, value: &Value, notes: Vec<String>) -> Asse
         // What the judge says about places is recorded; ours are used.
         check.note([format!("{LIST}[{at}].answer_span: the judge says `{}`", claim.answer_span)]);
         check.claim(&judged(at, claim));
+    }
+    let mut seen = std::collections::HashSet::new();
+    for (at, claim) in reply.claims.iter().enumerate().filter(|(_, claim)| !seen.insert(claim.claim_id)) {
+        let message = format!("a second claim with the number {}", claim.claim_id);
+        check.refuse(Code::DuplicateClaim, format!("{LIST}[{at}].claim_id"), message);
     }
     let mut assessment = check.finish(LIST, "");
     if let Some(report) = &mut assessment.report {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use crate::kinds::shape::{self, ConfidenceWord, Word};
 use crate::reply::{Code, Fields, Problem};
 use crate::report::Confidence;
+use crate::verify::{Corpus, says_absent};
 
 /// Result of one audit.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -92,17 +93,14 @@ pub fn schema() -> Value {
     SCHEMA.clone()
 }
 
-/// Reads a reply. `is_source` says whether the trace has a source id, since one may look like an absence phrase.
+/// Reads a reply. What looks like words for nothing may be an id or a passage of the evidence.
 ///
 /// # Errors
 /// Everything that is not as the schema and its rules want it.
-pub fn read(
-    object: &Map<String, Value>,
-    is_source: impl Fn(&str) -> bool,
-) -> Result<(Reply, Vec<String>), Vec<Problem>> {
+pub fn read(object: &Map<String, Value>, corpus: &Corpus<'_>) -> Result<(Reply, Vec<String>), Vec<Problem>> {
     shape::read(object, |fields| {
         let overall_assessment = fields.object("overall_assessment", read_totals);
-        let claims = fields.list("claims", |fields| read_claim(fields, &is_source));
+        let claims = fields.list("claims", |fields| read_claim(fields, corpus));
         Some(Reply { overall_assessment: overall_assessment?, claims: claims? })
     })
 }
@@ -122,13 +120,13 @@ fn read_totals(fields: &mut Fields<'_>) -> Option<Totals> {
     })
 }
 
-fn read_claim(fields: &mut Fields<'_>, is_source: &impl Fn(&str) -> bool) -> Option<Claim> {
-    let claim_id = fields.count("claim_id");
+fn read_claim(fields: &mut Fields<'_>, corpus: &Corpus<'_>) -> Option<Claim> {
+    let claim_id = fields.ordinal("claim_id");
     let claim_text = fields.text("claim_text");
     let answer_span = fields.text_or_empty("answer_span");
     let verdict = shape::verdict(fields, "verdict", &WORDS);
-    let supporting_source = shape::quote(fields, "supporting_source");
-    let source_location = shape::source(fields, "source_location", is_source);
+    let supporting_source = shape::quote(fields, "supporting_source", corpus);
+    let source_location = shape::source(fields, "source_location", corpus);
     let missing = fields.nullable_text("missing_evidence_description");
     let confidence = shape::confidence(fields);
     let word = verdict.as_ref().map(|word| word.value);
@@ -137,7 +135,10 @@ fn read_claim(fields: &mut Fields<'_>, is_source: &impl Fn(&str) -> bool) -> Opt
         shape::require_source(fields, "source_location", has_quote, source_location.as_ref());
     }
     let is_blank = matches!(missing, Some(text) if text.is_none_or(|text| text.trim().is_empty()));
-    if word == Some(Support::Unsupported) && is_blank && !has_quote {
+    // A remark that stands where the passage belongs says it as well.
+    let remark = fields.string("supporting_source").filter(|text| !has_quote && says_absent(text));
+    let missing = if is_blank && remark.is_some() { missing.map(|_| remark) } else { missing };
+    if word == Some(Support::Unsupported) && is_blank && !has_quote && remark.is_none() {
         fields.refuse(
             Code::MissingKey,
             "missing_evidence_description",

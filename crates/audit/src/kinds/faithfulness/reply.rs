@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use crate::Severity;
 use crate::kinds::shape::{self, SeverityWord, Word};
 use crate::reply::{Fields, Problem};
+use crate::verify::Corpus;
 
 /// Result of one audit.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -90,25 +91,22 @@ pub fn schema() -> Value {
     SCHEMA.clone()
 }
 
-/// Reads a reply. `is_source` says whether the trace has a source id, since one may look like an absence phrase.
+/// Reads a reply. What looks like words for nothing may be an id or a passage of the evidence.
 ///
 /// # Errors
 /// Everything that is not as the schema and its rules want it.
-pub fn read(
-    object: &Map<String, Value>,
-    is_source: impl Fn(&str) -> bool,
-) -> Result<(Reply, Vec<String>), Vec<Problem>> {
-    shape::read(object, |fields| read_reply(fields, &is_source))
+pub fn read(object: &Map<String, Value>, corpus: &Corpus<'_>) -> Result<(Reply, Vec<String>), Vec<Problem>> {
+    shape::read(object, |fields| read_reply(fields, corpus))
 }
 
-fn read_reply(fields: &mut Fields<'_>, is_source: &impl Fn(&str) -> bool) -> Option<Reply> {
+fn read_reply(fields: &mut Fields<'_>, corpus: &Corpus<'_>) -> Option<Reply> {
     // Each field is read before the first missing one ends the reading, so that all problems are found.
     let faithfulness_score = fields.number("faithfulness_score", 0.0..=1.0);
     let total_claims = fields.count("total_claims");
     let grounded_claims = fields.count("grounded_claims");
     let hallucinated_claims = fields.count("hallucinated_claims");
     let omitted_facts = fields.count("omitted_facts");
-    let claim_analysis = fields.list("claim_analysis", |fields| read_claim(fields, is_source));
+    let claim_analysis = fields.list("claim_analysis", |fields| read_claim(fields, corpus));
     let omission_flags = fields.list("omission_flags", read_omission);
     let overall_assessment = fields.text_or_empty("overall_assessment");
     Some(Reply {
@@ -123,17 +121,17 @@ fn read_reply(fields: &mut Fields<'_>, is_source: &impl Fn(&str) -> bool) -> Opt
     })
 }
 
-fn read_claim(fields: &mut Fields<'_>, is_source: &impl Fn(&str) -> bool) -> Option<Claim> {
+fn read_claim(fields: &mut Fields<'_>, corpus: &Corpus<'_>) -> Option<Claim> {
     use Classification::{Grounded, Hallucinated};
     let claim_text = fields.text("claim_text");
     let classification =
         shape::verdict(fields, "classification", &[("grounded", Grounded), ("hallucinated", Hallucinated)]);
-    let supporting_evidence = shape::quote(fields, "supporting_evidence");
-    let contradicting_evidence = shape::quote(fields, "contradicting_evidence");
+    let supporting_evidence = shape::quote(fields, "supporting_evidence", corpus);
+    let contradicting_evidence = shape::quote(fields, "contradicting_evidence", corpus);
     let explanation = fields.text_or_empty("explanation");
     let is_grounded = classification.as_ref().map(|word| word.value == Grounded);
     let severity = shape::severity(fields, is_grounded.map(|is_grounded| !is_grounded));
-    let source_id = shape::source(fields, "source_id", is_source);
+    let source_id = shape::source(fields, "source_id", corpus);
     let has_quote = is_grounded == Some(true) && matches!(supporting_evidence, Some(Some(_)));
     shape::require_source(fields, "source_id", has_quote, source_id.as_ref());
     Some(Claim {
@@ -179,7 +177,7 @@ mod tests {
     }
 
     fn read_value(value: &Value) -> Result<(Reply, Vec<String>), Vec<Problem>> {
-        read(value.as_object().unwrap(), |_| false)
+        read(value.as_object().unwrap(), &Corpus::of(&[]))
     }
 
     /// Every object of the schema: its pointer in a full reply, and its keys.
@@ -260,6 +258,15 @@ mod tests {
             (Code::MissingKey, "$.claim_analysis[0].source_id")
         );
         // An exact id wins over a phrase.
-        assert!(read(reply.as_object().unwrap(), |id| id == "none").is_ok());
+        let named_none = crate::evidence::Passage {
+            source_id: "none",
+            text: "b",
+            url: None,
+            title: None,
+            rank: None,
+            score: None,
+            metadata: None,
+        };
+        assert!(read(reply.as_object().unwrap(), &Corpus::of(&[named_none])).is_ok());
     }
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use crate::kinds::shape::{self, ConfidenceWord, Word};
 use crate::reply::{Fields, Problem};
 use crate::report::{Confidence, Verdict};
+use crate::verify::Corpus;
 
 /// Result of one gate.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -57,26 +58,23 @@ pub fn schema() -> Value {
     SCHEMA.clone()
 }
 
-/// Reads a reply. `is_source` says whether the trace has a source id, since one may look like an absence phrase.
+/// Reads a reply. What looks like words for nothing may be an id or a passage of the evidence.
 ///
 /// # Errors
 /// Everything that is not as the schema and its rules want it.
-pub fn read(
-    object: &Map<String, Value>,
-    is_source: impl Fn(&str) -> bool,
-) -> Result<(Reply, Vec<String>), Vec<Problem>> {
+pub fn read(object: &Map<String, Value>, corpus: &Corpus<'_>) -> Result<(Reply, Vec<String>), Vec<Problem>> {
     shape::read(object, |fields| {
         let overall_verdict = shape::verdict(fields, "overall_verdict", &WORDS);
-        let claims = fields.list("claims", |fields| read_claim(fields, &is_source));
+        let claims = fields.list("claims", |fields| read_claim(fields, corpus));
         Some(Reply { overall_verdict: overall_verdict?, claims: claims? })
     })
 }
 
-fn read_claim(fields: &mut Fields<'_>, is_source: &impl Fn(&str) -> bool) -> Option<Claim> {
+fn read_claim(fields: &mut Fields<'_>, corpus: &Corpus<'_>) -> Option<Claim> {
     let claim_text = fields.text("claim_text");
     let verdict = shape::verdict(fields, "verdict", &WORDS);
-    let source_quote = shape::quote(fields, "source_quote");
-    let source_id = shape::source(fields, "source_id", is_source);
+    let source_quote = shape::quote(fields, "source_quote", corpus);
+    let source_id = shape::source(fields, "source_id", corpus);
     let confidence = shape::confidence(fields);
     let is_grounded = verdict.as_ref().is_some_and(|word| word.value == Verdict::Grounded);
     let has_quote = is_grounded && matches!(source_quote, Some(Some(_)));

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::report::{Claim, Confidence, MatchGrade, Role, Verdict};
+use crate::report::{Claim, Confidence, MatchGrade, Report, Role, Verdict};
 use crate::routing::Circumstances;
+use crate::verify::Alteration;
 
 /// How good the evidence of a grounded claim must be (G-13). A near miss never counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +40,21 @@ impl Threshold {
             Self::Strict => (MatchGrade::Normalised, Confidence::High),
             Self::Standard => (MatchGrade::CaseFolded, Confidence::Medium),
             Self::Lenient => (MatchGrade::Elided, Confidence::Low),
+        }
+    }
+
+    /// A claim whose quote says otherwise than its source is not grounded under any threshold.
+    pub fn distrust(report: &mut Report) {
+        for doubt in &report.doubts {
+            let is_altered = Alteration::ALL.iter().any(|alteration| alteration.code() == doubt.code);
+            let claim = doubt.claim.filter(|_| is_altered).and_then(|at| report.claims.get_mut(at));
+            if let Some(claim) = claim.filter(|claim| claim.verdict == Verdict::Grounded) {
+                claim.verdict = Verdict::Unsupported;
+                claim.explanation = format!(
+                    "The judge called it grounded; under no threshold it is, since {}.",
+                    doubt.message
+                );
+            }
         }
     }
 

@@ -104,7 +104,7 @@ fn assess(trace: &Trace, unit: &Unit, value: &Value, notes: Vec<String>) -> Asse
         return failed(Outcome::Format, vec![Problem::new(Code::WrongType, "$", "expected an object")]);
     };
     let mut check = Check::new(trace, unit, SPEC.basis);
-    let (reply, more) = match reply::read(object, |id| check.corpus().resolve(id).is_some()) {
+    let (reply, more) = match reply::read(object, check.corpus()) {
         Ok(read) => read,
         Err(problems) => return failed(Outcome::Format, problems),
     };

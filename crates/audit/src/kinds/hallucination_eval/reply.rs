@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use crate::kinds::shape::{self, ConfidenceWord, FabricationWord, Word};
 use crate::reply::{Fields, Problem};
 use crate::report::{Confidence, Fabrication, Verdict};
+use crate::verify::Corpus;
 
 /// Result of one audit.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -87,25 +88,22 @@ pub fn schema() -> Value {
     SCHEMA.clone()
 }
 
-/// Reads a reply. `is_source` says whether the trace has a source id, since one may look like an absence phrase.
+/// Reads a reply. What looks like words for nothing may be an id or a passage of the evidence.
 ///
 /// # Errors
 /// Everything that is not as the schema and its rules want it.
-pub fn read(
-    object: &Map<String, Value>,
-    is_source: impl Fn(&str) -> bool,
-) -> Result<(Reply, Vec<String>), Vec<Problem>> {
-    shape::read(object, |fields| read_reply(fields, &is_source))
+pub fn read(object: &Map<String, Value>, corpus: &Corpus<'_>) -> Result<(Reply, Vec<String>), Vec<Problem>> {
+    shape::read(object, |fields| read_reply(fields, corpus))
 }
 
-fn read_reply(fields: &mut Fields<'_>, is_source: &impl Fn(&str) -> bool) -> Option<Reply> {
+fn read_reply(fields: &mut Fields<'_>, corpus: &Corpus<'_>) -> Option<Reply> {
     // Each field is read before the first missing one ends the reading, so that all problems are found.
     let groundedness_score = fields.number("groundedness_score", 0.0..=100.0);
     let total_claims = fields.count("total_claims");
     let supported_claims = fields.count("supported_claims");
     let unsupported_claims = fields.count("unsupported_claims");
     let contradicted_claims = fields.count("contradicted_claims");
-    let claims = fields.list("claims", |fields| read_claim(fields, is_source));
+    let claims = fields.list("claims", |fields| read_claim(fields, corpus));
     let overall_assessment = fields.text_or_empty("overall_assessment");
     Some(Reply {
         groundedness_score: groundedness_score?,
@@ -118,11 +116,11 @@ fn read_reply(fields: &mut Fields<'_>, is_source: &impl Fn(&str) -> bool) -> Opt
     })
 }
 
-fn read_claim(fields: &mut Fields<'_>, is_source: &impl Fn(&str) -> bool) -> Option<Claim> {
+fn read_claim(fields: &mut Fields<'_>, corpus: &Corpus<'_>) -> Option<Claim> {
     let claim_text = fields.text("claim_text");
     let classification = shape::verdict(fields, "classification", &WORDS);
-    let source_evidence = shape::quote(fields, "source_evidence");
-    let evidence_source = shape::source(fields, "evidence_source", is_source);
+    let source_evidence = shape::quote(fields, "source_evidence", corpus);
+    let evidence_source = shape::source(fields, "evidence_source", corpus);
     let notes = fields.text_or_empty("notes");
     let confidence = shape::confidence(fields);
     let verdict = classification.as_ref().map(|word| word.value);

@@ -59,11 +59,11 @@ fn assess(trace: &Trace, unit: &Unit, value: &Value, notes: Vec<String>) -> Asse
     let Value::Object(object) = value else {
         return failed(Outcome::Format, vec![Problem::new(Code::WrongType, "$", "expected an object")]);
     };
-    let (reply, more) = match reply::read(object) {
+    let mut check = Check::new(trace, unit, SPEC.basis);
+    let (reply, more) = match reply::read(object, check.corpus()) {
         Ok(read) => read,
         Err(problems) => return failed(Outcome::Format, problems),
     };
-    let mut check = Check::new(trace, unit, SPEC.basis);
     check.note(notes);
     check.note(more);
     for (at, claim) in reply.analysis.iter().enumerate() {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use crate::kinds::shape::{self, SeverityWord, Word};
 use crate::reply::{Fields, Problem};
 use crate::report::Severity;
+use crate::verify::Corpus;
 
 /// Result of one batch of claims.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -76,13 +77,13 @@ pub fn schema() -> Value {
     SCHEMA.clone()
 }
 
-/// Reads a reply.
+/// Reads a reply. What looks like words for nothing may be a passage of the evidence.
 ///
 /// # Errors
 /// Everything that is not as the schema and its rules want it.
-pub fn read(object: &Map<String, Value>) -> Result<(Reply, Vec<String>), Vec<Problem>> {
+pub fn read(object: &Map<String, Value>, corpus: &Corpus<'_>) -> Result<(Reply, Vec<String>), Vec<Problem>> {
     shape::read(object, |fields| {
-        let analysis = fields.list("analysis", read_claim);
+        let analysis = fields.list("analysis", |fields| read_claim(fields, corpus));
         let summary = fields.object("summary", read_summary);
         Some(Reply { analysis: analysis?, summary: summary? })
     })
@@ -101,13 +102,13 @@ fn read_summary(fields: &mut Fields<'_>) -> Option<Summary> {
     })
 }
 
-fn read_claim(fields: &mut Fields<'_>) -> Option<Claim> {
+fn read_claim(fields: &mut Fields<'_>, corpus: &Corpus<'_>) -> Option<Claim> {
     let claim_id = fields.identifier("claim_id");
     let claim_text = fields.text("claim_text");
     let category = shape::verdict(fields, "category", &WORDS);
     let is_finding = category.as_ref().map(|word| word.value != Category::Grounded);
     let severity = shape::severity(fields, is_finding);
-    let reference_evidence = shape::quote(fields, "reference_evidence");
+    let reference_evidence = shape::quote(fields, "reference_evidence", corpus);
     let explanation = fields.text_or_empty("explanation");
     Some(Claim {
         claim_id: claim_id?,

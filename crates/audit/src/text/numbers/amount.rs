@@ -1,11 +1,28 @@
 //! What groups of digits with separators are worth. Values are decimal texts, so that nothing is rounded.
 
-/// What groups of digits can mean, and their parts; none when they are several numbers.
-pub(super) fn amount(groups: &[Vec<char>], separators: &[char]) -> Option<(Vec<String>, Vec<String>)> {
+/// What groups of digits mean.
+#[derive(Debug, Default)]
+pub(super) struct Amount {
+    /// What they can mean.
+    pub readings: Vec<String>,
+    /// What else they confirm.
+    pub also: Vec<String>,
+    /// What they are made of.
+    pub parts: Vec<String>,
+}
+
+impl Amount {
+    fn of(readings: Vec<String>, parts: Vec<String>) -> Self {
+        Self { readings, also: Vec::new(), parts }
+    }
+}
+
+/// What groups of digits can mean; none when they are several numbers.
+pub(super) fn amount(groups: &[Vec<char>], separators: &[char]) -> Option<Amount> {
     let whole = |groups: &[Vec<char>]| integer(&groups.concat());
     let (last, before) = groups.split_last()?;
     let Some((last_separator, earlier)) = separators.split_last() else {
-        return Some((vec![whole(groups)], Vec::new()));
+        return Some(Amount::of(vec![whole(groups)], Vec::new()));
     };
     let is_grouped = |groups: &[Vec<char>]| {
         groups.len() > 1
@@ -16,15 +33,15 @@ pub(super) fn amount(groups: &[Vec<char>], separators: &[char]) -> Option<(Vec<S
     if earlier.is_empty() {
         let fraction = decimal(&groups[0], last);
         return Some(match last_separator {
-            '.' | ',' if is_grouped(groups) => (vec![whole(groups), fraction], Vec::new()),
+            '.' | ',' if is_grouped(groups) => Amount::of(vec![whole(groups), fraction], Vec::new()),
             '.' => {
                 let (hour, minute) = (integer(&groups[0]), integer(last));
                 let is_clock = last.len() == 2 && groups[0].len() <= 2;
                 let also = if is_clock { vec![format!("t{hour}:{minute}")] } else { Vec::new() };
-                (vec![fraction], also)
+                Amount { readings: vec![fraction], also, parts: Vec::new() }
             }
-            ',' => (vec![fraction], vec![integer(&groups[0]), integer(last)]),
-            _ => (vec![whole(groups)], groups.iter().map(|group| integer(group)).collect()),
+            ',' => Amount::of(vec![fraction], vec![integer(&groups[0]), integer(last)]),
+            _ => Amount::of(vec![whole(groups)], groups.iter().map(|group| integer(group)).collect()),
         });
     }
     let is_uniform = earlier.iter().all(|separator| separator == last_separator);
@@ -33,16 +50,16 @@ pub(super) fn amount(groups: &[Vec<char>], separators: &[char]) -> Option<(Vec<S
         && groups[0].len() <= 2
         && before[1..].iter().all(|group| group.len() == 2);
     if is_uniform && (is_grouped(groups) || is_indian) {
-        return Some((vec![whole(groups)], Vec::new()));
+        return Some(Amount::of(vec![whole(groups)], Vec::new()));
     }
     if is_uniform && *last_separator == '.' {
         let version: Vec<String> = groups.iter().map(|group| integer(group)).collect();
-        return Some((vec![version.join(".")], version));
+        return Some(Amount::of(vec![version.join(".")], version));
     }
     let has_decimals = matches!(last_separator, '.' | ',')
         && earlier.iter().all(|separator| separator != last_separator)
         && is_grouped(before);
-    has_decimals.then(|| (vec![decimal(&before.concat(), last)], Vec::new()))
+    has_decimals.then(|| Amount::of(vec![decimal(&before.concat(), last)], Vec::new()))
 }
 
 pub(super) fn integer(digits: &[char]) -> String {

@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 
 mod amount;
+mod clock;
 mod scan;
 pub(crate) mod words;
 
@@ -34,15 +35,22 @@ pub struct Number {
     pub form: Form,
     /// What it can mean; months are `m5`, times `t6:10`.
     readings: Vec<String>,
-    /// What else it confirms: its parts, the hour of a full hour.
+    /// What else it confirms: the hour of a full hour.
     also: Vec<String>,
+    /// What it is made of, and what it is without its sign: it says none of these, and holds them.
+    parts: Vec<String>,
     /// Powers of ten of the scale word that belongs to it.
     scale: usize,
 }
 
 /// The numbers of one or several texts, to be looked up.
 #[derive(Debug, Clone, Default)]
-pub struct Pool(HashSet<String>);
+pub struct Pool {
+    /// What the texts say.
+    said: HashSet<String>,
+    /// What their numbers are made of.
+    parts: HashSet<String>,
+}
 
 impl Pool {
     /// The numbers of `texts`.
@@ -55,7 +63,8 @@ impl Pool {
     /// Adds numbers.
     pub fn add(&mut self, numbers: &[Number]) {
         for number in numbers {
-            self.0.extend(number.readings.iter().chain(&number.also).cloned());
+            self.said.extend(number.readings.iter().chain(&number.also).cloned());
+            self.parts.extend(number.parts.iter().cloned());
         }
     }
 
@@ -74,12 +83,35 @@ impl Pool {
 
     /// Whether the number, as such, is here.
     pub fn holds(&self, number: &Number) -> bool {
-        number.readings.iter().any(|reading| self.0.contains(reading))
+        number.readings.iter().any(|reading| self.said.contains(reading))
     }
 
     /// Whether the number or what it implies is here: `2 a.m.` where `2` stands.
     pub fn holds_loosely(&self, number: &Number) -> bool {
-        self.holds(number) || number.also.iter().any(|reading| self.0.contains(reading))
+        self.holds(number)
+            || number.readings.iter().any(|reading| self.parts.contains(reading))
+            || number
+                .also
+                .iter()
+                .chain(&number.parts)
+                .any(|reading| self.said.contains(reading) || self.parts.contains(reading))
+    }
+}
+
+impl Number {
+    /// One spelling for what it says: `7` for `7:00`.
+    pub fn plain(&self) -> &str {
+        let full_hour =
+            self.readings.first().filter(|reading| reading.ends_with(":0") && reading.starts_with('t'));
+        match full_hour {
+            Some(hour) => &hour[1..hour.len() - 2],
+            None => self.readings.first().map_or(self.text.as_str(), String::as_str),
+        }
+    }
+
+    /// Whether it is the name of a month.
+    pub fn is_month(&self) -> bool {
+        self.readings.iter().any(|reading| reading.starts_with('m'))
     }
 }
 
@@ -140,6 +172,25 @@ mod tests {
             ("v3.10.2", "3.10.2"),
             ("23時10分", "23:10"),
             ("EUR5", "5 euro"),
+            ("May 2024", "2024-05"),
+            ("9h30", "9 h 30"),
+            ("午後9時半", "21:30"),
+            ("下午3点", "15:00"),
+            ("7 pm", "seven in the evening"),
+            ("7:30", "half past seven"),
+            ("7:15", "quarter past seven"),
+            ("6:45", "a quarter to seven"),
+            ("12:00", "noon"),
+            ("00:00", "midnight"),
+            ("1990s", "the nineties"),
+            ("23", "dreiundzwanzig"),
+            ("25%", "a quarter"),
+            ("50 %", "half"),
+            ("1er", "premier"),
+            ("5 लाख", "500000"),
+            ("-5 °C", "minus 5 °C"),
+            ("−5", "-5"),
+            ("พ.ศ. 2567", "2024"),
         ] {
             assert!(is_held(one, other), "{one} / {other}: {:?} {:?}", numbers(one), numbers(other));
         }
@@ -159,6 +210,13 @@ mod tests {
             ("3 May 2024", "3 June 2024"),
             ("0.5", "5"),
             ("1890", "1980"),
+            ("5", "2,5"),
+            ("3", "1.2.3"),
+            ("5 °C", "-5 °C"),
+            ("-5", "5"),
+            ("19:30", "7:30 in the morning"),
+            ("7 am", "seven in the evening"),
+            ("7:30", "half past eight"),
         ] {
             assert!(!is_held(one, other), "{one} / {other}: {:?} {:?}", numbers(one), numbers(other));
         }

@@ -1,6 +1,6 @@
 //! Finds the numbers of a text.
 
-use super::amount::{amount, decimal, divide_by_hundred, integer, on_clock, shift};
+use super::amount::{Amount, amount, decimal, divide_by_hundred, integer, on_clock, shift};
 use super::words::{self, Meaning, Word};
 use super::{Form, Number};
 use crate::report::Span;
@@ -20,6 +20,7 @@ pub(super) fn scan(text: &str, reads_words: bool) -> Vec<Number> {
     let mut scan = Scan { text, original, chars, reads_words, found: Vec::new() };
     scan.run();
     scan.join_ranges();
+    scan.read_signs();
     scan.weigh_months();
     scan.found
 }
@@ -39,11 +40,11 @@ fn plain(c: char) -> char {
     }
 }
 
-struct Scan<'t> {
+pub(super) struct Scan<'t> {
     text: &'t str,
     /// The characters as they are written; empty for ASCII, where a place is also a byte.
-    original: Vec<char>,
-    chars: Vec<char>,
+    pub(super) original: Vec<char>,
+    pub(super) chars: Vec<char>,
     reads_words: bool,
     found: Vec<Number>,
 }
@@ -74,13 +75,13 @@ impl Scan<'_> {
         self.chars.get(at).is_some_and(char::is_ascii_digit)
     }
 
-    fn digits(&self, at: usize) -> &[char] {
+    pub(super) fn digits(&self, at: usize) -> &[char] {
         let rest = self.chars.get(at..).unwrap_or_default();
         &rest[..rest.iter().take_while(|c| c.is_ascii_digit()).count()]
     }
 
     /// The letters that begin at `at`, lower case.
-    fn word(&self, at: usize) -> String {
+    pub(super) fn word(&self, at: usize) -> String {
         leading_word(self.chars.get(at..).unwrap_or_default().iter().copied(), 24)
     }
 
@@ -89,12 +90,27 @@ impl Scan<'_> {
         self.chars.get(at..).unwrap_or_default().iter().take_while(|c| is_letter(**c)).count()
     }
 
-    fn add(&mut self, start: usize, end: usize, form: Form, readings: Vec<String>, also: Vec<String>) {
+    pub(super) fn add(
+        &mut self,
+        start: usize,
+        end: usize,
+        form: Form,
+        readings: Vec<String>,
+        also: Vec<String>,
+    ) {
         let text = match self.original.get(start..end) {
             Some(chars) if !self.original.is_empty() => chars.iter().collect(),
             _ => self.text.get(start..end).unwrap_or_default().to_owned(),
         };
-        self.found.push(Number { text, span: Span { start, end }, form, readings, also, scale: 0 });
+        self.found.push(Number {
+            text,
+            span: Span { start, end },
+            form,
+            readings,
+            also,
+            parts: Vec::new(),
+            scale: 0,
+        });
     }
 
     /// Reads what begins with a digit at `start` and returns where it ends.
@@ -166,73 +182,8 @@ impl Scan<'_> {
         Some(third_at + third)
     }
 
-    fn small(&self, at: usize, length: usize) -> Option<u32> {
+    pub(super) fn small(&self, at: usize, length: usize) -> Option<u32> {
         self.chars.get(at..at + length)?.iter().collect::<String>().parse().ok()
-    }
-
-    /// `23:10`, `6.10 pm`, `23h10`, `23時10分`.
-    fn time(&mut self, start: usize, form: Form) -> Option<usize> {
-        let hours = self.digits(start).len();
-        let hour = Some(hours).filter(|hours| *hours <= 2).and_then(|hours| self.small(start, hours))?;
-        let mut at = start + hours;
-        let separator = *self.chars.get(at)?;
-        at += 1;
-        if separator == '시' && self.chars.get(at) == Some(&' ') {
-            at += 1;
-        }
-        let minutes = self.digits(at).len();
-        let minute =
-            Some(minutes).filter(|minutes| *minutes <= 2).and_then(|minutes| self.small(at, minutes));
-        let after = at + minutes;
-        let is_time = match separator {
-            ':' | 'h' => minutes == 2,
-            '.' => minutes == 2 && self.half_of_day(after).is_some(),
-            '時' | '时' | '点' | '點' | '시' => matches!(self.chars.get(after), Some('分' | '분')),
-            _ => false,
-        };
-        let minute = minute.filter(|minute| is_time && *minute < 60 && hour < 30)?;
-        let mut end = after;
-        let mut seconds = String::new();
-        if separator == ':' && self.chars.get(end) == Some(&':') && self.digits(end + 1).len() == 2 {
-            seconds = format!(":{}", integer(self.digits(end + 1)));
-            end += 3;
-        }
-        let (hour_read, end) =
-            self.half_of_day(end).map_or((hour, end), |(is_pm, end)| (on_clock(hour, is_pm), end));
-        let is_marked = end > after && seconds.is_empty();
-        let mut readings = vec![format!("t{hour_read}:{minute}{seconds}")];
-        // A clock face without a leading zero and without a.m. or p.m. may mean either half of the day.
-        if !is_marked && (1..12).contains(&hour) && hours == 1 {
-            readings.push(format!("t{}:{minute}{seconds}", hour + 12));
-        }
-        let mut also = Vec::new();
-        if minute == 0 && seconds.is_empty() {
-            also.push(hour.to_string());
-        }
-        if !matches!(separator, ':' | '.') {
-            also.extend([hour.to_string(), minute.to_string()]);
-        }
-        self.add(start, end, form, readings, also);
-        Some(end)
-    }
-
-    /// `a.m.` or `p.m.` at `at`: whether it is p.m., and where it ends.
-    fn half_of_day(&self, at: usize) -> Option<(bool, usize)> {
-        let mut at = if matches!(self.chars.get(at), Some(' ' | '\u{a0}')) { at + 1 } else { at };
-        let is_pm = match self.chars.get(at)?.to_ascii_lowercase() {
-            'a' => false,
-            'p' => true,
-            _ => return None,
-        };
-        at += 1;
-        let has_dots = self.chars.get(at) == Some(&'.');
-        at += usize::from(has_dots);
-        self.chars.get(at).filter(|c| c.eq_ignore_ascii_case(&'m'))?;
-        at += 1;
-        if has_dots && self.chars.get(at) == Some(&'.') {
-            at += 1;
-        }
-        self.chars.get(at).is_none_or(|c| !is_word(*c)).then_some((is_pm, at))
     }
 
     /// An amount: digits with separators, perhaps with a scale word.
@@ -257,7 +208,7 @@ impl Scan<'_> {
             separators.push(separator);
             groups.push(next.to_vec());
         }
-        let Some((mut readings, also)) = amount(&groups, &separators) else {
+        let Some(mut amount) = amount(&groups, &separators) else {
             // A list without spaces, such as `1,2,5`: its first number; the scan goes on after it.
             let first = integer(&groups[0]);
             let end = start + groups[0].len();
@@ -269,9 +220,12 @@ impl Scan<'_> {
             && separators.is_empty()
             && !self.is_word_at(start.wrapping_sub(2))
         {
-            readings.push(decimal(&['0'], &groups[0]));
+            amount.readings.push(decimal(&['0'], &groups[0]));
         }
-        self.qualify(start, end, form, readings, also)
+        // "24/7" is said of what never closes, and counts nothing.
+        let is_saying = self.chars.get(start..start + 4).is_some_and(|chars| chars == ['2', '4', '/', '7'])
+            || (start > 2 && self.chars[start - 3..start] == ['2', '4', '/'] && groups[0] == ['7']);
+        self.qualify(start, end, if is_saying { Form::Incidental } else { form }, amount)
     }
 
     fn is_word_at(&self, at: usize) -> bool {
@@ -279,16 +233,8 @@ impl Scan<'_> {
     }
 
     /// What follows an amount and changes its value: a scale, a per cent sign, a half of the day.
-    fn qualify(
-        &mut self,
-        start: usize,
-        end: usize,
-        form: Form,
-        readings: Vec<String>,
-        also: Vec<String>,
-    ) -> usize {
-        let mut readings = readings;
-        let mut also = also;
+    fn qualify(&mut self, start: usize, end: usize, form: Form, amount: Amount) -> usize {
+        let Amount { mut readings, mut also, parts } = amount;
         let next = self.chars.get(end).copied().unwrap_or(' ');
         let gap = usize::from(matches!(next, ' ' | '\u{a0}' | '-'));
         let word = self.word(end + gap);
@@ -316,7 +262,11 @@ impl Scan<'_> {
         } else if matches!(word.as_str(), "o" | "uhr" | "h" | "heures")
             || matches!(next, '時' | '时' | '点' | '點' | '시')
         {
-            also.extend(readings.iter().map(|reading| format!("t{reading}:0")));
+            let hour = self.small(start, self.digits(start).len()).zip(self.half_before(start));
+            match hour {
+                Some((hour, is_pm)) => readings.push(format!("t{}:0", on_clock(hour, is_pm))),
+                None => also.extend(readings.iter().map(|reading| format!("t{reading}:0"))),
+            }
         } else if next == '月' || next == '월' {
             let months: Vec<String> = readings.iter().map(|reading| format!("m{reading}")).collect();
             readings.extend(months);
@@ -337,10 +287,22 @@ impl Scan<'_> {
             let years: Vec<String> =
                 readings.iter().map(|reading| format!("{century}{reading:0>2}")).collect();
             readings.extend(years); // 2015-16
+            if let Some(month) = self.small(start, 2).filter(|month| (1..=12).contains(month)) {
+                readings.push(format!("m{month}")); // 2024-05
+            }
+        }
+        // Years of the Buddhist era, as Thai texts count them.
+        if end - start == 4
+            && !self.original.is_empty()
+            && self.original.iter().any(|c| matches!(c, '\u{e00}'..='\u{e7f}'))
+        {
+            let year = self.small(start, 4).filter(|year| (2400..2700).contains(year));
+            readings.extend(year.map(|year| (year - 543).to_string()));
         }
         self.add(start, after, form, readings, also);
         if let Some(number) = self.found.last_mut() {
             number.scale = scale;
+            number.parts = parts;
         }
         after
     }
@@ -395,7 +357,7 @@ impl Scan<'_> {
 
     /// Number words, months and Roman numerals among letters.
     fn in_words(&mut self, start: usize) -> usize {
-        const LONGEST: usize = 12;
+        const LONGEST: usize = 17;
         if is_unspaced(self.chars[start]) {
             return start + 1;
         }
@@ -403,6 +365,9 @@ impl Scan<'_> {
             start + self.chars[start..].iter().take_while(|c| is_letter(**c) && !is_unspaced(**c)).count();
         let is_glued = start.checked_sub(1).is_some_and(|before| self.is_digit(before)) || self.is_digit(end);
         if end - start > LONGEST || is_glued {
+            return end;
+        }
+        if let Some(end) = self.clock_in_words(start, end).or_else(|| self.share_in_words(start, end)) {
             return end;
         }
         let letters = &self.chars[start..end];
@@ -417,11 +382,18 @@ impl Scan<'_> {
                     form = Form::Words;
                 }
                 until = after;
+                if let Some((is_pm, end)) = self.half_in_words(after).filter(|_| (1..=12).contains(&value)) {
+                    let hour = u32::try_from(value).unwrap_or_default();
+                    let readings = vec![format!("t{}:0", on_clock(hour, is_pm))];
+                    self.add(start, end, form, readings, vec![value.to_string()]);
+                    return end;
+                }
                 found.push(value.to_string());
             }
             None => found.extend(
                 meaning
                     .other
+                    .or_else(|| words::german(&self.chars[start..end]))
                     .or_else(|| words::roman(&self.chars[start..end]))
                     .map(|value| value.to_string()),
             ),
@@ -430,6 +402,25 @@ impl Scan<'_> {
             self.add(start, until, form, found, Vec::new());
         }
         until
+    }
+
+    /// A number right behind a minus sign, or behind `minus`, is below zero; what it is without its sign it only holds.
+    fn read_signs(&mut self) {
+        for number in &mut self.found {
+            let at = number.span.start;
+            let before = |back: usize| at.checked_sub(back).and_then(|at| self.chars.get(at));
+            let is_signed = before(1) == Some(&'-')
+                && before(2).is_none_or(|c| c.is_whitespace() || matches!(c, '(' | '[' | '=' | ':'));
+            let is_named = at >= 6
+                && self.chars[at - 6..at].iter().copied().eq("minus ".chars())
+                && at.checked_sub(7).is_none_or(|at| !is_word(self.chars[at]));
+            if (is_signed || is_named)
+                && number.readings.iter().all(|reading| reading.starts_with(|c: char| c.is_ascii_digit()))
+            {
+                let negative = number.readings.iter().map(|reading| format!("-{reading}")).collect();
+                number.parts.extend(std::mem::replace(&mut number.readings, negative));
+            }
+        }
     }
 
     /// A number in several English words: `two hundred and fifty thousand`.

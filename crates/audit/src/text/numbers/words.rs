@@ -108,6 +108,51 @@ pub fn meaning_of(letters: &[char]) -> Meaning {
     std::str::from_utf8(&bytes[..letters.len()]).map_or_else(|_| Meaning::default(), meaning)
 }
 
+/// The value of a German number from 13 to 99 in one word: `dreiundzwanzig`.
+pub fn german(letters: &[char]) -> Option<u64> {
+    const UNITS: [(&str, u64); 9] = [
+        ("ein", 1),
+        ("zwei", 2),
+        ("drei", 3),
+        ("vier", 4),
+        ("fünf", 5),
+        ("sechs", 6),
+        ("sieben", 7),
+        ("acht", 8),
+        ("neun", 9),
+    ];
+    const TENS: [(&str, u64); 8] = [
+        ("zwanzig", 20),
+        ("dreißig", 30),
+        ("vierzig", 40),
+        ("fünfzig", 50),
+        ("sechzig", 60),
+        ("siebzig", 70),
+        ("achtzig", 80),
+        ("neunzig", 90),
+    ];
+    const TEENS: [(&str, u64); 7] = [
+        ("dreizehn", 13),
+        ("vierzehn", 14),
+        ("fünfzehn", 15),
+        ("sechzehn", 16),
+        ("siebzehn", 17),
+        ("achtzehn", 18),
+        ("neunzehn", 19),
+    ];
+    if !(7..=17).contains(&letters.len()) {
+        return None;
+    }
+    let word = leading_word(letters.iter().copied(), letters.len());
+    let of = |list: &[(&str, u64)], word: &str| {
+        list.iter().find(|(known, _)| *known == word).map(|(_, value)| *value)
+    };
+    of(&TEENS, &word).or_else(|| of(&TENS, &word)).or_else(|| {
+        let (unit, tens) = word.split_once("und")?;
+        Some(of(&UNITS, unit)? + of(&TENS, tens)?)
+    })
+}
+
 /// The month that a lower-case word names, from 1.
 pub fn month(word: &str) -> Option<u32> {
     meaning(word).month
@@ -160,7 +205,7 @@ impl Sum {
 }
 
 /// Numbers from 0 to 12 and a few more in German, French, Spanish, Italian, Portuguese and Dutch.
-const OTHERS: [(&str, u64); 14] = [
+const OTHERS: [(&str, u64); 17] = [
     ("null nul", 0),
     ("eins ein eine einen einem einer un une uno una um uma een één", 1),
     ("zwei zwo deux dos due dois duas twee", 2),
@@ -175,6 +220,9 @@ const OTHERS: [(&str, u64); 14] = [
     ("elf onze undici", 11),
     ("zwölf douze doce dodici doze twaalf", 12),
     ("zwanzig vingt veinte venti vinte twintig", 20),
+    ("premier première primero primera primo prima primeiro primeira erste ersten erster erstes eerste", 1),
+    ("deuxième segundo segunda secondo seconda zweite zweiten zweiter zweites tweede", 2),
+    ("troisième tercero tercera terzo terza terceiro terceira dritte dritten dritter drittes derde", 3),
 ];
 
 /// Months by number, in the languages of [`OTHERS`] and in English and Russian.
@@ -198,12 +246,13 @@ pub fn scale(word: &str) -> Option<usize> {
     Some(match word {
         "hundred" | "hundert" => 2,
         "thousand" | "tausend" | "mil" | "mille" | "mila" | "duizend" | "тысяч" | "тысячи" => 3,
-        "lakh" | "lakhs" => 5,
+        "हज़ार" | "हजार" => 3,
+        "lakh" | "lakhs" | "लाख" => 5,
         "million" | "millions" | "millionen" | "mio" | "mln" | "mn" | "millones" | "millón" | "milioni"
         | "milione" | "milhões" | "milhão" | "miljoen" | "миллион" | "миллиона" | "миллионов" | "млн" => {
             6
         }
-        "crore" | "crores" => 7,
+        "crore" | "crores" | "करोड़" => 7,
         "billion"
         | "billions"
         | "bn"
