@@ -236,7 +236,8 @@ proptest! {
         let found = Corpus::new(&trace).find(&quote, Scope::Anywhere);
         prop_assert!(found.is_ok(), "{quote:?} in {text:?}");
         let found = found.unwrap();
-        prop_assert_eq!(found.grade, MatchGrade::Normalised);
+        // The same words may stand beside each other without markup, too.
+        prop_assert!(found.grade <= MatchGrade::Normalised);
         let shown = found_text(&text, found.span);
         prop_assert!(at == 0 || shown.starts_with(&words[0]), "{shown:?}");
         prop_assert!(at + 1 == words.len() || shown.ends_with(words[words.len() - 1].as_str()), "{shown:?}");

@@ -143,8 +143,7 @@ mod tests {
         };
         let passages: Vec<Passage<'static>> = ids.iter().map(|id| passage(*id)).collect();
         let ids = Ids::of(&passages);
-        let found = ids.resolve(id).map(|(id, _)| id);
-        found
+        ids.resolve(id).map(|(id, _)| id)
     }
 
     #[test]
