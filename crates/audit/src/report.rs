@@ -125,7 +125,7 @@ pub enum MatchGrade {
     Exact,
     /// After Unicode, white space, quotation marks and dashes were normalised.
     Normalised,
-    /// After that, without regard to case.
+    /// After that, without regard to case, or to commas and the like between words.
     CaseFolded,
     /// Pieces around an ellipsis, in order, in one chunk.
     Elided,

@@ -60,9 +60,7 @@ fn has_marker(text: &str) -> bool {
     let is_named = words.first() == Some(&"truncated")
         || words.last() == Some(&"truncated")
         || inside.starts_with("output truncated");
-    is_named
-        && (has_digit || words.iter().any(counts))
-        && (is_behind_dots || has_digit || *open != '(')
+    is_named && (has_digit || words.iter().any(counts)) && (is_behind_dots || has_digit || *open != '(')
 }
 
 /// A text that starts as a JSON object, array of objects or strings, and stops before its end.

@@ -5,6 +5,7 @@
 
 pub(crate) mod chars;
 mod classes;
+pub(crate) mod commas;
 pub(crate) mod fixed;
 pub(crate) mod fold;
 mod folded;

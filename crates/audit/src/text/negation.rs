@@ -7,7 +7,7 @@ use super::chars::is_unspaced;
 use super::fixed::Quick;
 use super::words::words;
 
-const DENYING: &str = "not no never none nor neither without cannot nothing nobody nowhere nicht kein keine keinen keiner \
+const DENYING: &str = "not no nein non nee nej never none nor neither without cannot nothing nobody nowhere nicht kein keine keinen keiner \
     keinem keines nie niemals nirgends ohne pas jamais aucun aucune sans nunca jamás ninguno ninguna ningún sin não \
     nenhum nenhuma sem nessun nessuna nessuno senza niet geen nooit zonder не нет ни без никогда nie brak bez żaden \
     yok değil asla không chưa tidak bukan tanpa لا ليس ليست لم لن بدون دون غير ไม่ नहीं नही बिना לא אין בלי 不 没 沒 無 无 非 未 \

@@ -14,7 +14,7 @@ use super::near;
 use crate::evidence::{Basis, Passage};
 use crate::report::{MatchGrade, Span};
 use crate::text::fold::{Case, Folded, fold};
-use crate::text::markup;
+use crate::text::{commas, markup};
 
 /// The evidence of a trace, searchable.
 pub struct Corpus<'a> {
@@ -28,6 +28,8 @@ struct Chunk<'a> {
     folded: OnceCell<Folded>,
     /// The text without its markup, and that folded; none without markup.
     stripped: OnceCell<Option<(Folded, Folded)>>,
+    /// The text without commas between words, and that folded; none without commas.
+    unparted: OnceCell<Option<(Folded, Folded)>>,
 }
 
 impl Chunk<'_> {
@@ -40,17 +42,23 @@ impl Chunk<'_> {
     }
 
     fn without_markup(&self) -> Option<View<'_>> {
-        let stripped = self.stripped.get_or_init(|| {
-            let stripped = markup::strip(self.text)?;
-            let folded = Folded::new(&stripped.text, Case::Folded);
-            Some((stripped, folded))
-        });
-        stripped.as_ref().map(|(stripped, folded)| View {
-            text: &stripped.text,
-            folded,
-            way_back: Some(stripped),
-        })
+        read_as(self.stripped.get_or_init(|| folded_after(markup::strip(self.text))))
     }
+
+    fn without_commas(&self) -> Option<View<'_>> {
+        read_as(self.unparted.get_or_init(|| folded_after(commas::without(self.text))))
+    }
+}
+
+fn folded_after(taken_out: Option<Folded>) -> Option<(Folded, Folded)> {
+    let taken_out = taken_out?;
+    let folded = Folded::new(&taken_out.text, Case::Folded);
+    Some((taken_out, folded))
+}
+
+fn read_as(reading: &Option<(Folded, Folded)>) -> Option<View<'_>> {
+    let (text, folded) = reading.as_ref()?;
+    Some(View { text: &text.text, folded, way_back: Some(text) })
 }
 
 /// A chunk, read in one way.
@@ -134,6 +142,7 @@ impl<'a> Corpus<'a> {
             text: passage.text,
             folded: OnceCell::new(),
             stripped: OnceCell::new(),
+            unparted: OnceCell::new(),
         });
         Self { chunks: chunks.collect(), ids: Ids::of(passages) }
     }
@@ -209,6 +218,16 @@ impl<'a> Corpus<'a> {
                     None => None,
                 })
             })
+            .or_else(|| {
+                let (patterns, raw) = needle.unparted();
+                let hit = best(&|chunk| match chunk.without_commas() {
+                    Some(view) => needle.folded_in(view, patterns, raw),
+                    None if raw != needle.raw => needle.folded_in(chunk.as_it_is(), patterns, raw),
+                    None => None,
+                });
+                // Laxer than white space and dashes, which `normalised` looks past.
+                hit.map(|(at, chunk, hit)| (at, chunk, Hit { grade: MatchGrade::CaseFolded, ..hit }))
+            })
             .or_else(|| first(&|chunk| needle.elided_in(chunk.as_it_is())))
             .or_else(|| first(&|chunk| needle.elided_in(chunk.without_markup()?)))?;
         let mut alterations = hit.alterations;
@@ -262,6 +281,8 @@ struct Needle<'q> {
     folded: OnceCell<Vec<Pattern>>,
     /// Without markup: the words, and those folded.
     stripped: OnceCell<(String, Vec<Pattern>)>,
+    /// Without commas between words: the words, and those folded.
+    unparted: OnceCell<(String, Vec<Pattern>)>,
     /// Pieces around ellipses, if there are any; and around line breaks and quotation marks too.
     pieces: OnceCell<Vec<Vec<Vec<Pattern>>>>,
 }
@@ -274,6 +295,7 @@ impl<'q> Needle<'q> {
             exact: Pattern::new(raw),
             folded: OnceCell::new(),
             stripped: OnceCell::new(),
+            unparted: OnceCell::new(),
             pieces: OnceCell::new(),
         }
     }
@@ -283,13 +305,20 @@ impl<'q> Needle<'q> {
     }
 
     fn stripped(&self) -> (&[Pattern], &str) {
-        let (raw, patterns) = self.stripped.get_or_init(|| {
-            let raw = markup::strip(self.raw).map_or_else(|| self.raw.to_owned(), |stripped| stripped.text);
-            let raw = raw.trim().to_owned();
-            let patterns = Pattern::variants(&fold(&raw, Case::Folded));
-            (raw, patterns)
-        });
+        let (raw, patterns) = self.stripped.get_or_init(|| self.after(markup::strip(self.raw)));
         (patterns, raw)
+    }
+
+    fn unparted(&self) -> (&[Pattern], &str) {
+        let (raw, patterns) = self.unparted.get_or_init(|| self.after(commas::without(self.raw)));
+        (patterns, raw)
+    }
+
+    fn after(&self, taken_out: Option<Folded>) -> (String, Vec<Pattern>) {
+        let raw = taken_out.map_or_else(|| self.raw.to_owned(), |folded| folded.text);
+        let raw = raw.trim().to_owned();
+        let patterns = Pattern::variants(&fold(&raw, Case::Folded));
+        (raw, patterns)
     }
 
     fn exact_in(&self, text: &str) -> Option<Hit> {
@@ -397,6 +426,23 @@ mod tests {
         assert_eq!(find(text, "old ... turns slowly"), None, "one word is no piece");
         assert_eq!(find(text, "built 190"), None);
         assert_eq!(find(text, "mills"), None);
+    }
+
+    #[test]
+    fn a_comma_between_words_may_be_missing_or_added() {
+        let text = "Several minerals have a green color, including the emerald. No, parking is free. It costs 1,500 euro.";
+        let comma = "several minerals have a green color including the emerald";
+        assert_eq!(find(text, comma).unwrap().0, MatchGrade::CaseFolded);
+        assert_eq!(
+            find(text, comma).unwrap().1,
+            "Several minerals have a green color, including the emerald"
+        );
+        assert_eq!(
+            find("the mill turns slowly", "the mill, turns slowly").unwrap().0,
+            MatchGrade::CaseFolded
+        );
+        assert_eq!(find(text, "No parking is free"), None, "the comma decides what is denied");
+        assert_eq!(find(text, "It costs 1500 euro today"), None);
     }
 
     #[test]

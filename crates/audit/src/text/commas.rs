@@ -1,0 +1,80 @@
+//! Commas and the like between words, which a judge may leave out or add when it copies a passage.
+
+use super::chars::is_letter;
+use super::folded::Folded;
+use super::negation::denies;
+use super::words::words;
+
+/// `text` without commas, semicolons and colons between words; none when it has none.
+///
+/// One beside a number stays, since it may be part of it, and one after a denial stays, since it decides what is
+/// denied: "No, parking is allowed".
+pub(crate) fn without(text: &str) -> Option<Folded> {
+    let mut out = Folded::default();
+    let mut kept_from = 0;
+    for (at, c) in text.char_indices().filter(|(_, c)| is_mark(*c)) {
+        let after = at + c.len_utf8();
+        if parts_words(&text[..at], &text[after..]) {
+            keep(&mut out, text, kept_from, at);
+            kept_from = after;
+        }
+    }
+    if kept_from == 0 {
+        return None;
+    }
+    keep(&mut out, text, kept_from, text.len());
+    Some(out)
+}
+
+fn keep(out: &mut Folded, text: &str, from: usize, until: usize) {
+    if from < until {
+        out.note(out.text.len(), from, until, true);
+        out.text.push_str(&text[from..until]);
+    }
+}
+
+fn is_mark(c: char) -> bool {
+    matches!(c, ',' | ';' | ':' | '،' | '؛')
+}
+
+fn parts_words(before: &str, after: &str) -> bool {
+    let before = before.trim_end();
+    if !before.chars().next_back().is_some_and(|c| is_letter(c) || matches!(c, '"' | '”' | '’' | ')')) {
+        return false;
+    }
+    let next = after.trim_start();
+    let stands_apart = next.len() < after.len() || next.is_empty();
+    let last = before.rsplit(char::is_whitespace).next().unwrap_or_default();
+    let is_denial = words(last).iter().any(|word| denies(word));
+    stands_apart && next.chars().next().is_none_or(is_letter) && !is_denial
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without;
+
+    #[test]
+    fn marks_between_words_go_and_the_way_back_stays() {
+        let text = "Green, he said; a colour.";
+        let bare = without(text).unwrap();
+        assert_eq!(bare.text, "Green he said a colour.");
+        assert_eq!(&text[bare.original(0..bare.text.len())], text);
+        let he = bare.text.find("he").unwrap();
+        assert_eq!(&text[bare.original(he..he + 7)], "he said");
+    }
+
+    #[test]
+    fn a_wide_space_before_the_word_is_no_place_to_cut() {
+        assert_eq!(without("a\u{a0}word, b").unwrap().text, "a\u{a0}word b");
+        assert!(without("a\u{3000}nein, b").is_none());
+    }
+
+    #[test]
+    fn marks_in_numbers_and_after_denials_stay() {
+        for text in
+            ["1,500 euro", "in 2019, 40 people", "No, parking is allowed", "Nein, das gilt", "12:30", "a,b"]
+        {
+            assert!(without(text).is_none(), "{text}");
+        }
+    }
+}
