@@ -235,3 +235,40 @@ async fn a_discarded_dead_letter_keeps_the_reason_and_is_audited_no_more() {
     assert_eq!(code, Some(0), "{printed}");
     assert!(system.audits("unwanted").await.is_empty(), "--all leaves alone what was discarded");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dead_letters_are_counted_replayed_and_discarded_by_reason() {
+    let system = listening().await;
+    let worker = system.worker().await;
+    for (at, key) in ["norml", "norml", "norml", "bulky"].iter().enumerate() {
+        let body = trace(&format!("t-{at}")).bytes();
+        system.vhost.publish(queue::exchange::TRACES, key, json!({}), &body).await;
+    }
+    system.dead_letters("unroutable", 4).await;
+    let call = async |arguments: &[&str]| {
+        let arguments: Vec<&str> = ["queue", "dead"].iter().chain(arguments).copied().collect();
+        let (code, printed) = system.program(&arguments).argument("--json").run().await;
+        assert_eq!(code, Some(0), "{printed}");
+        serde_json::from_str::<Value>(&printed).unwrap()
+    };
+    let groups = call(&["list", "--by-reason"]).await;
+    let letters: Vec<&Value> = groups.as_array().unwrap().iter().map(|group| &group["letters"]).collect();
+    assert_eq!(letters, [&json!(3), &json!(1)], "{groups}");
+    assert!(groups[0]["reason"].as_str().unwrap().contains("norml"), "{groups}");
+
+    let done = |answer: &Value| answer["done"].as_array().unwrap().len();
+    let first = call(&["replay", "--source", "unroutable", "--reason", "norml", "--limit", "2"]).await;
+    assert_eq!(done(&first), 2, "the two that came first");
+    for id in ["t-0", "t-1"] {
+        assert_eq!(system.ended(id).await["disposition"], "passed", "{id}");
+    }
+    let discarded = call(&["discard", "--reason", "bulky", "--note", "a typing error"]).await;
+    assert_eq!(done(&discarded), 1);
+    let rest = call(&["replay", "--all"]).await;
+    assert_eq!(done(&rest), 1);
+    system.ended("t-2").await;
+    assert!(system.audits("t-3").await.is_empty(), "what was discarded is left alone");
+    let nothing = call(&["replay", "--project", "nobody"]).await;
+    assert_eq!(done(&nothing), 0);
+    worker.stop(PATIENCE).await;
+}

@@ -115,7 +115,8 @@ async fn two_workers_that_both_have_to_ask_again_do_not_mix_their_attempts() {
         .replies("t", [slow(json!("nonsense")), slow(json!("nonsense")), slow(all_grounded())])
         .tuned(|tuning| {
             tuning.concurrency = 1;
-            tuning.retry_tiers = vec![std::time::Duration::from_millis(500)];
+            // Longer than the rest of the other copy takes: who yields shall find it ended.
+            tuning.retry_tiers = vec![std::time::Duration::from_secs(2)];
         })
         .start()
         .await;

@@ -156,6 +156,11 @@ pub(crate) struct Publish {
     /// Send nothing unless every line is a trace; name the lines that are not.
     #[arg(long)]
     pub(crate) check: bool,
+    /// Send only this share of the traces, 0 to 1; without a value, what the configuration says of each
+    /// project (sample_rate). Project and trace id decide, as they do in the worker. Traces of the origins
+    /// monitoring and user_report, and lines that are no traces, are sent in any case.
+    #[arg(long, value_name = "RATE", num_args = 0..=1, require_equals = true, value_parser = share)]
+    pub(crate) sample: Option<Option<f64>>,
     #[command(flatten)]
     pub(crate) json: Json,
 }
@@ -263,12 +268,37 @@ pub(crate) struct ReviewList {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Queue {
     Status(Status),
+    Pause(Pause),
+    Resume(Resume),
     /// Messages that could not be processed and were put aside.
     #[command(subcommand)]
     Dead(Dead),
 }
 
-/// Count what waits: in each queue, in the outbox, open audits, dead letters.
+/// Stop all workers from taking deliveries.
+///
+/// Within a few seconds every worker stops consuming; what they have in work ends. Messages stay in their
+/// queues, and a worker that starts meanwhile takes none. `groundcrew queue resume` ends it.
+#[derive(Debug, Args)]
+pub(crate) struct Pause {
+    /// Why, for those who wonder.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+/// Let all workers take deliveries again.
+#[derive(Debug, Args)]
+pub(crate) struct Resume {
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+/// Say what waits and what is in work.
+///
+/// In each queue and delay tier: how many messages wait, how many workers have in work, and how old the
+/// oldest can be at most. Whether the fleet is paused, which workers run, the outbox, open audits, dead letters.
 #[derive(Debug, Args)]
 pub(crate) struct Status {
     #[command(flatten)]
@@ -292,6 +322,15 @@ pub(crate) struct DeadList {
     /// Only of this status: open, replayed, discarded.
     #[arg(long, default_value = "open")]
     pub(crate) status: String,
+    /// Only those whose reason contains this text, as --by-reason shows it.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+    /// Only of this project.
+    #[arg(long)]
+    pub(crate) project: Option<String>,
+    /// Count them by source and reason, the most frequent first. Numbers in reasons are shown as #.
+    #[arg(long)]
+    pub(crate) by_reason: bool,
     /// At most this many.
     #[arg(long, default_value_t = 50)]
     pub(crate) limit: u32,
@@ -317,25 +356,40 @@ pub(crate) struct DeadShow {
 /// was before. It is marked as replayed once the broker has confirmed it.
 #[derive(Debug, Args)]
 pub(crate) struct DeadReplay {
+    #[command(flatten)]
+    pub(crate) which: WhichDead,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+/// Which dead letters: by id, or all open ones that fit.
+#[derive(Debug, Args)]
+pub(crate) struct WhichDead {
     /// Ids, from `groundcrew queue dead list`.
-    #[arg(required_unless_present = "all")]
+    #[arg(required_unless_present_any = ["all", "source", "reason", "project"])]
     pub(crate) ids: Vec<uuid::Uuid>,
     /// Every open one.
     #[arg(long, conflicts_with = "ids")]
     pub(crate) all: bool,
-    /// With --all: only of this source.
-    #[arg(long, requires = "all")]
+    /// Open ones of this source.
+    #[arg(long, conflicts_with = "ids")]
     pub(crate) source: Option<String>,
-    #[command(flatten)]
-    pub(crate) json: Json,
+    /// Open ones whose reason contains this text, as `groundcrew queue dead list --by-reason` shows it.
+    #[arg(long, value_name = "TEXT", conflicts_with = "ids")]
+    pub(crate) reason: Option<String>,
+    /// Open ones of this project.
+    #[arg(long, conflicts_with = "ids")]
+    pub(crate) project: Option<String>,
+    /// At most this many, the oldest first.
+    #[arg(long, conflicts_with = "ids")]
+    pub(crate) limit: Option<u32>,
 }
 
 /// Mark dead letters as done with, saying why.
 #[derive(Debug, Args)]
 pub(crate) struct DeadDiscard {
-    /// Ids, from `groundcrew queue dead list`.
-    #[arg(required = true)]
-    pub(crate) ids: Vec<uuid::Uuid>,
+    #[command(flatten)]
+    pub(crate) which: WhichDead,
     /// Why nothing more has to be done; kept with each of them.
     #[arg(long)]
     pub(crate) note: String,
@@ -447,6 +501,12 @@ impl From<Lane> for queue::Lane {
             Lane::Bulk => Self::Bulk,
         }
     }
+}
+
+/// Reads a share.
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
 /// Reads the name of an audit kind; `--help` lists them.

@@ -70,6 +70,8 @@ async fn ask(command: &Command, settings: &Settings) -> Outcome {
         Command::Trace(Trace::Show(args)) => commands::show::run(args, settings).await,
         Command::Review(Review::List(args)) => commands::review::list(args, settings).await,
         Command::Queue(Queue::Status(args)) => commands::queue_status::run(args, settings).await,
+        Command::Queue(Queue::Pause(args)) => commands::fleet::pause(args, settings).await,
+        Command::Queue(Queue::Resume(args)) => commands::fleet::resume(args, settings).await,
         Command::Queue(Queue::Dead(Dead::List(args))) => commands::dead::list(args, settings).await,
         Command::Queue(Queue::Dead(Dead::Show(args))) => commands::dead::show(args, settings).await,
         Command::Queue(Queue::Dead(Dead::Replay(args))) => commands::dead::replay(args, settings).await,

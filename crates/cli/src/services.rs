@@ -30,6 +30,7 @@ pub(crate) fn store_settings(settings: &Settings) -> Result<store::Settings, Fai
             .hint("set DATABASE_URL, such as postgres://user:password@host:5432/groundcrew"));
     };
     Ok(store::Settings {
+        ca_file: database.ca_file.clone(),
         max_connections: database.max_connections,
         acquire_timeout: database.acquire_timeout,
         statement_timeout: database.statement_timeout,

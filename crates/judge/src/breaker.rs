@@ -161,6 +161,17 @@ impl Breaker {
         }
     }
 
+    /// Waits until no probe is on its way, or until `stop` is cancelled.
+    pub(crate) async fn wait_for_probe(&self, stop: &CancellationToken) {
+        let mut changes = self.watch();
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => {}
+            // An error would mean that the breaker is gone, and then nobody waits for it.
+            _ = changes.wait_for(|state| *state != BreakerState::HalfOpen) => {}
+        }
+    }
+
     /// Whether a call would be let through, without taking the probe's place.
     pub(crate) fn check(&self) -> Result<(), Refused> {
         match self.lock().state {

@@ -37,10 +37,16 @@ const MIN_SECRET_BYTES: usize = 8;
 pub(crate) struct Failure {
     pub(crate) error: Box<JudgeError>,
     pub(crate) certain: bool,
+    /// Time ran out, which is what an overloaded judge lets happen.
+    pub(crate) timed_out: bool,
 }
 
-/// Builds the HTTP client of a profile.
-pub(crate) fn client(profile: &Profile) -> Result<Client, JudgeSetupError> {
+/// The HTTP client that a judge of this profile is asked with: whoever only wants to know whether it can be reached
+/// should find out in the same way.
+///
+/// # Errors
+/// When it could not be built, for instance because the authorities are no certificates.
+pub fn client(profile: &Profile) -> Result<Client, JudgeSetupError> {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         // Losing the race against another thread means that there is a provider, which is all we want.
         let _lost_race = rustls::crypto::ring::default_provider().install_default();
@@ -59,9 +65,13 @@ pub(crate) fn client(profile: &Profile) -> Result<Client, JudgeSetupError> {
     if profile.is_loopback() {
         builder = builder.no_proxy();
     }
-    if profile.endpoint().scheme() == "http" {
+    if profile.endpoint().scheme() == "http" && profile.settings().authorities.is_none() {
         // Without this a machine without CA certificates could not even talk to its own loopback.
         builder = builder.tls_certs_only([]);
+    }
+    if let Some(authorities) = &profile.settings().authorities {
+        let certificates = reqwest::Certificate::from_pem_bundle(authorities.as_bytes());
+        builder = builder.tls_certs_merge(certificates.map_err(JudgeSetupError::Client)?);
     }
     builder.build().map_err(JudgeSetupError::Client)
 }
@@ -101,7 +111,9 @@ pub(crate) async fn call(
     match ended {
         Err(_elapsed) => {
             let limit_ms = profile.settings().total_timeout_ms;
-            Err(case.failure(Class::Transport, format!("did not finish within {limit_ms} ms"), None))
+            let failure =
+                case.failure(Class::Transport, format!("did not finish within {limit_ms} ms"), None);
+            Err(Failure { timed_out: true, ..failure })
         }
         Ok(Err(Trouble::Http(error))) => Err(case.by_http_error(error)),
         Ok(Err(Trouble::TooLarge)) => {
@@ -203,7 +215,9 @@ impl Case<'_> {
                 format!("redirects to `{target}` ({status}); `base_url` should name the final address");
             return self.verdict(verdict, message);
         }
-        self.verdict(verdict, format!("answered {}{}", status.as_u16(), said(&error)))
+        let timed_out = matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::GATEWAY_TIMEOUT);
+        let failure = self.verdict(verdict, format!("answered {}{}", status.as_u16(), said(&error)));
+        Failure { timed_out, ..failure }
     }
 
     fn by_http_error(self, error: reqwest::Error) -> Failure {
@@ -219,8 +233,10 @@ impl Case<'_> {
         } else {
             "closed the connection without a reply".to_owned()
         };
+        let timed_out = error.is_timeout();
         // The address may carry a key in its query.
-        self.failure(Class::Transport, message, Some(Box::new(error.without_url())))
+        let failure = self.failure(Class::Transport, message, Some(Box::new(error.without_url())));
+        Failure { timed_out, ..failure }
     }
 
     fn verdict(self, verdict: Verdict, message: String) -> Failure {
@@ -245,7 +261,7 @@ impl Case<'_> {
             sent: true,
             source,
         };
-        Failure { error: Box::new(error), certain: true }
+        Failure { error: Box::new(error), certain: true, timed_out: false }
     }
 }
 

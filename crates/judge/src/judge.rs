@@ -6,19 +6,30 @@ use reqwest::Client;
 use serde::Deserialize;
 use serde_json::Value;
 use thiserror::Error;
-use tokio::{sync::watch, time::Instant};
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout},
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     breaker::{Breaker, BreakerSettings, BreakerState, Outcome, Pass, Refused},
     call::{self, Failure},
     error::{Class, JudgeError},
-    limiter::{Limiter, Slot},
+    limiter::{Allowed, Limiter, Slot},
     profile::Profile,
     provider,
     question::Question,
     reply::Reply,
+    turnstile::Urgency,
 };
+
+/// How long a call waits for its turn, its place and its pace before it is put off. A delivery must not be held for
+/// longer than the broker allows, however tight the limits are.
+pub const TURN_PATIENCE: Duration = Duration::from_secs(300);
+
+/// The smallest part of a limit: with less, a call would not come within a process's life.
+pub const LEAST_SHARE: f64 = 0.0001;
 
 /// A judge. Clones are cheap and share connections, limiter and breaker.
 #[derive(Debug, Clone)]
@@ -27,13 +38,21 @@ pub struct Judge {
 }
 
 /// How hard a judge may be used. Unknown keys are refused.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Calls in flight while the judge does not throttle.
+    /// Calls in flight at most.
     pub max_concurrency: usize,
-    /// After how many successes a halved concurrency grows by one.
+    /// Calls in flight at the beginning; above `max_concurrency` it means that.
+    pub start_concurrency: usize,
+    /// After how many answers at least the concurrency may grow.
     pub recover_after: u32,
+    /// Calls that may begin in any minute; 0 for no limit.
+    pub requests_per_minute: u32,
+    /// Tokens of prompts and replies in any minute; 0 for no limit.
+    pub tokens_per_minute: u32,
+    /// Which part of the two limits per minute is this process's, 0.0001 to 1.
+    pub limit_share: f64,
     /// After how many transport failures in a row the breaker opens.
     pub breaker_failures: u32,
     /// How long the breaker stays open after transport failures, in milliseconds.
@@ -99,11 +118,11 @@ impl Judge {
             Duration::from_millis(limits.retry_after_min_ms),
             Duration::from_millis(limits.retry_after_max_ms),
         );
-        let limiter = Limiter::new(limits.max_concurrency, limits.recover_after);
+        let limiter = Limiter::new(limits.allowed());
         Ok(Judge { shared: Arc::new(Shared { profile, client, limiter, breaker, retry_after_limits }) })
     }
 
-    /// Asks once. Waits for a free slot first; that wait is not part of any time-out.
+    /// Asks once. Waits for its turn first, at most five minutes; that wait is not part of any time-out.
     ///
     /// # Errors
     /// A [`JudgeError`] whose class says what to do. While the breaker is open that is [`Class::Throttle`],
@@ -122,11 +141,30 @@ impl Judge {
         trace_id: &str,
         stop: &CancellationToken,
     ) -> Result<Reply, JudgeError> {
+        self.ask_as(Urgency::Normal, body, trace_id, stop).await
+    }
+
+    /// Asks once, before or after those who wait, as the urgency says.
+    ///
+    /// # Errors
+    /// As [`Judge::ask`]; [`Class::Throttle`] as well when the limits left no room for five minutes.
+    pub async fn ask_as(
+        &self,
+        urgency: Urgency,
+        body: Vec<u8>,
+        trace_id: &str,
+        stop: &CancellationToken,
+    ) -> Result<Reply, JudgeError> {
         let shared = &*self.shared;
         // Looked at before the queue, so that nobody waits for a slot only to be refused.
         shared.breaker.check().map_err(|refused| self.refused(refused))?;
-        let Some(slot) = shared.limiter.acquire(stop).await else {
-            return Err(self.interrupted(None));
+        let turn = timeout(TURN_PATIENCE, shared.limiter.acquire(urgency, body.len(), stop)).await;
+        let slot = match turn {
+            Ok(Some(slot)) => slot,
+            Ok(None) => return Err(self.interrupted(None)),
+            Err(_) => {
+                return Err(self.not_sent(Class::Throttle, "has no room for another call within its limits"));
+            }
         };
         let pass = shared.breaker.enter().map_err(|refused| self.refused(refused))?;
 
@@ -144,6 +182,7 @@ impl Judge {
             result = call => result,
         };
         settle(&slot, pass, &result);
+        measure(shared.profile.name(), started.elapsed(), &result);
         result.map_err(|failure| *failure.error)
     }
 
@@ -180,6 +219,13 @@ impl Judge {
     /// The breaker's state and its changes, so that work can pause while the judge cannot be asked.
     pub fn watch_breaker(&self) -> watch::Receiver<BreakerState> {
         self.shared.breaker.watch()
+    }
+
+    /// Waits while another call is the probe that decides whether this judge may be asked again. Returns whether a
+    /// question would not be refused now.
+    pub async fn wait_for_probe(&self, stop: &CancellationToken) -> bool {
+        self.shared.breaker.wait_for_probe(stop).await;
+        !self.is_open()
     }
 
     /// Waits until a question would not be refused, or until `stop` is cancelled.
@@ -220,7 +266,7 @@ impl Judge {
 fn settle(slot: &Slot, pass: Pass, result: &Result<Reply, Failure>) {
     let outcome = match result {
         Ok(_) => Outcome::Answered,
-        Err(Failure { error, certain }) => match error.class {
+        Err(Failure { error, certain, .. }) => match error.class {
             Class::Transport => Outcome::Transport,
             Class::Throttle => Outcome::Throttle(error.retry_after),
             Class::Permanent => Outcome::Permanent { certain: *certain },
@@ -230,19 +276,35 @@ fn settle(slot: &Slot, pass: Pass, result: &Result<Reply, Failure>) {
             Class::Interrupted => return,
         },
     };
-    match outcome {
-        Outcome::Answered => slot.succeeded(),
-        Outcome::Throttle(_) => slot.throttled(),
-        Outcome::Transport | Outcome::Permanent { .. } => {}
+    match (outcome, result) {
+        (Outcome::Answered, Ok(reply)) => slot.answered(reply.latency, reply.usage),
+        (Outcome::Answered, Err(Failure { error, .. })) => slot.answered(error.latency, None),
+        (Outcome::Throttle(_), _) | (_, Err(Failure { timed_out: true, .. })) => slot.too_many(),
+        (Outcome::Transport | Outcome::Permanent { .. }, _) => slot.failed(),
     }
     pass.settle(outcome);
+}
+
+fn measure(judge: &str, took: Duration, result: &Result<Reply, Failure>) {
+    let outcome = match result {
+        Ok(_) => "answered",
+        Err(Failure { error, .. }) => error.class.as_str(),
+    };
+    let judge = judge.to_owned();
+    metrics::counter!("groundcrew_judge_calls_total", "judge" => judge.clone(), "outcome" => outcome)
+        .increment(1);
+    metrics::histogram!("groundcrew_judge_call_seconds", "judge" => judge).record(took.as_secs_f64());
 }
 
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
             max_concurrency: 8,
+            start_concurrency: 8,
             recover_after: 10,
+            requests_per_minute: 0,
+            tokens_per_minute: 0,
+            limit_share: 1.0,
             breaker_failures: 8,
             breaker_open_ms: 30_000,
             breaker_permanent_open_ms: 60_000,
@@ -253,11 +315,28 @@ impl Default for Limits {
 }
 
 impl Limits {
+    fn allowed(&self) -> Allowed {
+        let share = |limit: u32| (limit > 0).then(|| f64::from(limit) * self.limit_share);
+        Allowed {
+            start: self.start_concurrency,
+            max: self.max_concurrency,
+            least_answers: self.recover_after,
+            requests_per_minute: share(self.requests_per_minute),
+            tokens_per_minute: share(self.tokens_per_minute),
+        }
+    }
+
     fn check(&self) -> Result<(), JudgeSetupError> {
         let wrong = |key, problem| Err(JudgeSetupError::Limits { key, problem });
         // Tokio's semaphore has an upper bound, far above any sensible number of calls.
         if !(1..=10_000).contains(&self.max_concurrency) {
             return wrong("max_concurrency", "must be between 1 and 10000");
+        }
+        if self.start_concurrency == 0 {
+            return wrong("start_concurrency", "must be at least 1");
+        }
+        if !(LEAST_SHARE..=1.0).contains(&self.limit_share) {
+            return wrong("limit_share", "must be at least 0.0001 and at most 1");
         }
         if self.recover_after == 0 {
             return wrong("recover_after", "must be at least 1");

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use tokio::{task::JoinSet, time::Instant};
-use tokio_util::sync::CancellationToken;
+use futures_util::future::select_all;
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep_until},
+};
 
 use crate::{
     breaker::BreakerState,
@@ -65,29 +68,69 @@ impl Judges {
         Turn { judges: self, at }
     }
 
-    /// Waits until no judge can be asked: every breaker is open and its time is not over.
-    pub async fn wait_until_unusable(&self) {
-        // As long as one judge can be asked, only a change of its own can make all of them unusable.
-        while let Some(usable) = self.order.iter().find(|judge| !is_resting(judge)) {
-            let mut changes = usable.watch_breaker();
-            if is_resting(usable) {
-                continue;
-            }
-            if changes.changed().await.is_err() {
-                return;
-            }
-        }
+    /// Whether any of them may be asked.
+    pub fn availability(&self) -> Availability {
+        let now = Instant::now();
+        let states = self.iter().map(|judge| judge.breaker().state());
+        states.map(|state| Availability::of(state, now)).max().unwrap_or(Availability::None)
     }
 
-    /// Waits until some judge would not refuse a question, or until `stop` is cancelled.
-    pub async fn wait_until_maybe_usable(&self, stop: &CancellationToken) {
-        let mut waiting = JoinSet::new();
-        for judge in self.iter() {
-            let (judge, stop) = (judge.clone(), stop.clone());
-            waiting.spawn(async move { judge.wait_until_maybe_closed(&stop).await });
+    /// Whether any of them may be asked, and how that changes.
+    pub fn watch(&self) -> Watch {
+        let changes = self.iter().map(Judge::watch_breaker).collect();
+        Watch { judges: self.clone(), changes }
+    }
+}
+
+/// Whether some judge may be asked; the best of them counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Availability {
+    /// Every breaker is open.
+    None,
+    /// A single call, the probe, may find out, or is finding out.
+    Probe,
+    /// Calls go through.
+    Full,
+}
+
+impl Availability {
+    fn of(state: BreakerState, now: Instant) -> Self {
+        match state {
+            BreakerState::Closed => Self::Full,
+            BreakerState::HalfOpen => Self::Probe,
+            BreakerState::Open { until, .. } if until <= now => Self::Probe,
+            BreakerState::Open { .. } => Self::None,
         }
-        // The others end with the set.
-        let _first = waiting.join_next().await;
+    }
+}
+
+/// Follows the breakers of all judges.
+#[derive(Debug)]
+pub struct Watch {
+    judges: Judges,
+    changes: Vec<watch::Receiver<BreakerState>>,
+}
+
+impl Watch {
+    /// How it is now.
+    pub fn now(&self) -> Availability {
+        self.judges.availability()
+    }
+
+    /// Waits until it may have changed: a breaker changed its state, or the time of one is over. May be dropped at
+    /// any time.
+    pub async fn changed(&mut self) {
+        let now = Instant::now();
+        let over = self.judges.iter().filter_map(|judge| match judge.breaker().state() {
+            BreakerState::Open { until, .. } if until > now => Some(until),
+            _ => None,
+        });
+        let over = over.min();
+        let changed = self.changes.iter_mut().map(|receiver| Box::pin(receiver.changed()));
+        tokio::select! {
+            _ = select_all(changed) => {}
+            () = async { sleep_until(over.unwrap_or(now)).await }, if over.is_some() => {}
+        }
     }
 }
 
@@ -112,9 +155,4 @@ impl<'a> Turn<'a> {
         self.at = at;
         true
     }
-}
-
-/// Whether a judge's breaker is open and its time is not over. A probe on its way is no reason to stop working.
-fn is_resting(judge: &Judge) -> bool {
-    matches!(judge.breaker().state(), BreakerState::Open { until, .. } if Instant::now() < until)
 }

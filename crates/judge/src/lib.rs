@@ -11,6 +11,7 @@
 //!
 //! Clones of a [`Judge`] share its [`Limiter`] and its [`Breaker`].
 
+mod adaptive;
 mod breaker;
 mod call;
 mod classify;
@@ -22,18 +23,21 @@ mod judge;
 mod judges;
 mod limiter;
 mod models;
+mod pace;
 mod price;
 mod profile;
 mod provider;
 mod question;
 mod reply;
 mod secret;
+mod turnstile;
 
 pub use breaker::{Breaker, BreakerState, OpenReason};
+pub use call::client;
 pub use dialect::{MaxTokensKey, Provider, StructuredOutput};
 pub use error::{Class, JudgeError};
-pub use judge::{Judge, JudgeSetupError, Limits};
-pub use judges::{Judges, Turn};
+pub use judge::{Judge, JudgeSetupError, LEAST_SHARE, Limits, TURN_PATIENCE};
+pub use judges::{Availability, Judges, Turn, Watch};
 pub use limiter::Limiter;
 pub use models::ModelRule;
 pub use price::Price;
@@ -41,3 +45,4 @@ pub use profile::{Profile, ProfileError, ProfileSettings};
 pub use question::Question;
 pub use reply::{Cost, Reply, Usage};
 pub use secret::Secret;
+pub use turnstile::Urgency;

@@ -83,7 +83,7 @@ pub(crate) struct Live {
     pub(crate) connection: Arc<lapin::Connection>,
     blocked: Option<String>,
     since: Instant,
-    /// Set when a publish got no answer on it: see [`Connection::distrust`].
+    /// Set when a publish or a look got no answer on it: see [`Connection::distrust`].
     distrusted: Arc<AtomicBool>,
     /// Closes the socket with the last clone, should the library not have done so.
     _socket: Arc<DropGuard>,
@@ -173,7 +173,7 @@ impl Connection {
         }
     }
 
-    /// Replaces the connection after a publish that got no answer for `wait`.
+    /// Replaces the connection after a publish or a look that got no answer for `wait`.
     ///
     /// After a broker was killed and came back, a connection that was made while it started has been seen to
     /// answer heartbeats and no publish, for as long as it was kept. A connection younger than `wait` is spared,
@@ -306,7 +306,7 @@ impl Supervisor {
                 return Some(reason.unwrap_or_else(|| "the connection was closed".into()));
             }
             if live.distrusted.load(Ordering::Relaxed) {
-                return Some("the broker did not answer a publish in time".into());
+                return Some("the broker did not answer in time".into());
             }
             // It was about a channel.
             reason = None;
@@ -440,7 +440,9 @@ async fn connect(settings: &Settings, purpose: Purpose) -> Result<Live, Error> {
     let hang_up = CancellationToken::new();
     let socket = Arc::new(hang_up.clone().drop_guard());
     let after = options.connect_timeout;
-    match timeout(after, socket::connect(settings.uri(), properties, hang_up)).await {
+    match timeout(after, socket::connect(settings.uri(), properties, options.authorities.clone(), hang_up))
+        .await
+    {
         Ok(Ok(connection)) => Ok(Live {
             connection: Arc::new(connection),
             blocked: None,

@@ -1,4 +1,6 @@
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -8,17 +10,25 @@ use lapin::types::FieldTable;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::connection::{Connection, STEADY, chain};
+use crate::connection::{Connection, STEADY, State, chain};
 use crate::delay::Delay;
-use crate::delivery::Delivery;
+use crate::delivery::{Delivery, Held};
 use crate::error::Error;
 use crate::names::Source;
+use crate::topology;
+use crate::watchdog::{Action, Seen, Watchdog};
+
+/// The most that a quorum queue hands out to one consumer before anything is settled.
+pub const MOST_PREFETCH: u16 = 2000;
 
 /// Reads one queue, through every loss of the broker, until it is told to stop.
 #[derive(Debug)]
 pub struct Consumer {
     connection: Connection,
     source: Source,
+    prefetch: u16,
+    /// A smaller prefetch than the usual one, while it is in force.
+    narrowed: Option<u16>,
     subscription: Option<Subscription>,
     /// Deliveries that were taken over from a subscription that has ended.
     buffered: VecDeque<Delivery>,
@@ -27,6 +37,10 @@ pub struct Consumer {
     not_before: Option<Instant>,
     /// An outage was logged and its end was not.
     in_trouble: bool,
+    watchdog: Watchdog,
+    /// When the last delivery came, or the subscription began.
+    received: Instant,
+    look_at: Instant,
 }
 
 /// What [`Consumer::next`] has to say.
@@ -44,6 +58,9 @@ struct Subscription {
     channel: Channel,
     stream: lapin::Consumer,
     since: Instant,
+    prefetch: u16,
+    /// Deliveries that came by it and are not settled.
+    held: Arc<AtomicUsize>,
 }
 
 impl Consumer {
@@ -53,15 +70,29 @@ impl Consumer {
     /// [`Error::Broker`] if the queue does not exist or may not be read, or the connection was just lost;
     /// [`Error::Timeout`]. Only this first subscription fails: later losses are repaired.
     pub async fn open(connection: &Connection, source: Source) -> Result<Self, Error> {
+        Self::open_with(connection, source, connection.settings().prefetch(source)).await
+    }
+
+    /// Subscribes to a queue, with at most `prefetch` deliveries that are not settled, 1 to 2000.
+    ///
+    /// # Errors
+    /// As [`Consumer::open`].
+    pub async fn open_with(connection: &Connection, source: Source, prefetch: u16) -> Result<Self, Error> {
         let mut consumer = Self {
             connection: connection.clone(),
             source,
+            // None would mean no limit to the broker, and a quorum queue refuses to go above 2000.
+            prefetch: prefetch.clamp(1, MOST_PREFETCH),
+            narrowed: None,
             subscription: None,
             buffered: VecDeque::new(),
             paused: false,
             delay: Delay::new(),
             not_before: None,
             in_trouble: false,
+            watchdog: Watchdog::default(),
+            received: Instant::now(),
+            look_at: Instant::now() + connection.settings().options().watchdog,
         };
         let wait = consumer.wait();
         consumer.subscription = match timeout(wait, consumer.subscribe()).await {
@@ -95,11 +126,16 @@ impl Consumer {
             if let Some(delivery) = self.take_buffered() {
                 return Next::Delivery(delivery);
             }
+            let look_at = self.look_at;
             let item = match &mut self.subscription {
                 Some(subscription) => tokio::select! {
                     biased;
                     () = stop.cancelled() => continue,
                     item = subscription.stream.next() => item,
+                    () = tokio::time::sleep_until(look_at), if !self.paused => {
+                        self.look().await;
+                        continue;
+                    }
                 },
                 None if self.paused => {
                     stop.cancelled().await;
@@ -123,6 +159,7 @@ impl Consumer {
             };
             match item {
                 Some(Ok(delivery)) => {
+                    self.received = Instant::now();
                     if let Some(delivery) = self.adopt(delivery) {
                         return Next::Delivery(delivery);
                     }
@@ -145,6 +182,16 @@ impl Consumer {
 
     /// Ends a pause. The next call of [`Consumer::next`] subscribes again.
     pub fn resume(&mut self) {
+        self.resume_with(None);
+    }
+
+    /// Ends a pause, with a prefetch of this much (or the usual one, if that is smaller) until the next pause.
+    pub fn resume_narrowly(&mut self, prefetch: u16) {
+        self.resume_with(Some(prefetch.clamp(1, self.prefetch)));
+    }
+
+    fn resume_with(&mut self, narrowed: Option<u16>) {
+        self.narrowed = narrowed;
         if !std::mem::take(&mut self.paused) {
             return;
         }
@@ -161,7 +208,7 @@ impl Consumer {
         let live = self.connection.live().await?;
         let channel =
             live.connection.create_channel().await.map_err(|error| Error::broker("open a channel", error))?;
-        let prefetch = self.connection.settings().prefetch(self.source);
+        let prefetch = self.narrowed.unwrap_or(self.prefetch);
         channel
             .basic_qos(prefetch, BasicQosOptions::default())
             .await
@@ -171,7 +218,7 @@ impl Consumer {
             .basic_consume(queue, "".into(), BasicConsumeOptions::default(), FieldTable::default())
             .await
             .map_err(|error| Error::broker("consume", error))?;
-        Ok(Subscription { channel, stream, since: Instant::now() })
+        Ok(Subscription { channel, stream, since: Instant::now(), prefetch, held: Arc::default() })
     }
 
     async fn resubscribe(&mut self) -> Result<(), Error> {
@@ -189,6 +236,7 @@ impl Consumer {
         match attempt {
             Ok(subscription) => {
                 self.subscription = Some(subscription);
+                self.received = Instant::now();
                 if std::mem::take(&mut self.in_trouble) {
                     tracing::info!(queue = self.source.queue(), "consuming again");
                 }
@@ -202,6 +250,39 @@ impl Consumer {
                     );
                 }
                 Err(error)
+            }
+        }
+    }
+
+    /// Looks whether messages wait that should have come, and begins anew if so.
+    async fn look(&mut self) {
+        let patience = self.connection.settings().options().watchdog;
+        let now = Instant::now();
+        self.look_at = now + patience / 2;
+        let Some(subscription) = &self.subscription else { return };
+        let has_room = subscription.held.load(Ordering::Relaxed) < usize::from(subscription.prefetch);
+        let is_due = now.duration_since(self.received) >= patience;
+        if !has_room || !is_due || self.connection.state() != State::Up {
+            self.watchdog.forget();
+            return;
+        }
+        let wait = self.wait();
+        let seen = match timeout(wait, topology::ready(&self.connection, self.source.queue())).await {
+            Ok(Ok(ready)) => Seen::Waiting(ready.unwrap_or(0)),
+            Ok(Err(_)) | Err(_) => Seen::Nothing,
+        };
+        match self.watchdog.judge(seen) {
+            Action::None => {}
+            Action::Resubscribe => {
+                metrics::counter!("groundcrew_consumers_rebuilt_total", "queue" => self.source.queue())
+                    .increment(1);
+                self.unsubscribe().await;
+                self.warn_once("messages wait and none of them comes");
+            }
+            Action::Reconnect => {
+                metrics::counter!("groundcrew_consumers_rebuilt_total", "queue" => self.source.queue())
+                    .increment(1);
+                self.connection.distrust(wait);
             }
         }
     }
@@ -227,8 +308,10 @@ impl Consumer {
 
     /// A delivery of a lost channel cannot be acked: the broker has given it to somebody else.
     fn adopt(&self, delivery: lapin::message::Delivery) -> Option<Delivery> {
-        let channel = self.subscription.as_ref()?.channel.clone();
-        delivery.acker.usable().then(|| Delivery::new(delivery, self.source, channel, self.wait()))
+        let subscription = self.subscription.as_ref()?;
+        let channel = subscription.channel.clone();
+        let held = Held::new(&subscription.held);
+        delivery.acker.usable().then(|| Delivery::new(delivery, self.source, channel, self.wait(), held))
     }
 
     fn take_buffered(&mut self) -> Option<Delivery> {

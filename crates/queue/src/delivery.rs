@@ -1,7 +1,9 @@
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use lapin::Acker;
 use lapin::Channel;
 use lapin::options::{BasicAckOptions, BasicNackOptions};
@@ -9,7 +11,7 @@ use lapin::types::{AMQPValue, FieldTable};
 use tokio::time::timeout;
 
 use crate::error::Error;
-use crate::headers::{Envelope, integer, text};
+use crate::headers::{Envelope, integer, seconds, text};
 use crate::names::{Lane, Source};
 
 /// A message that the broker lent to this process until it is settled.
@@ -21,6 +23,8 @@ pub struct Delivery {
     pub body: Vec<u8>,
     /// Properties and headers, see [`Envelope`].
     pub envelope: Envelope,
+    /// When it was published, as its publisher says, to the second.
+    pub published_at: Option<DateTime<Utc>>,
     /// The queue it was taken from.
     pub source: Source,
     /// The exchange it was published to; for a dead letter the exchange that took it in.
@@ -111,9 +115,11 @@ impl Delivery {
         source: Source,
         channel: Channel,
         wait: Duration,
+        held: Held,
     ) -> Self {
         let headers = delivery.properties.headers().as_ref();
         Self {
+            published_at: delivery.properties.timestamp().as_ref().and_then(seconds),
             envelope: Envelope::read(&delivery.properties, Utc::now()),
             source,
             exchange: delivery.exchange.to_string(),
@@ -122,7 +128,7 @@ impl Delivery {
             returns: headers.and_then(|headers| count(headers, "x-delivery-count")).unwrap_or_default(),
             death: headers.and_then(Death::read),
             body: delivery.data,
-            receipt: Receipt { acker: delivery.acker, wait, channel },
+            receipt: Receipt { acker: delivery.acker, wait, channel, _held: held },
         }
     }
 }
@@ -167,6 +173,22 @@ fn count(table: &FieldTable, name: &str) -> Option<u32> {
     u32::try_from(integer(table.inner().get(name)?)?).ok()
 }
 
+/// Counts one delivery of a subscription for as long as it is not settled.
+pub(crate) struct Held(Arc<AtomicUsize>);
+
+impl Held {
+    pub(crate) fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// The right to settle one delivery, once.
 struct Receipt {
     acker: Acker,
@@ -174,6 +196,7 @@ struct Receipt {
     /// Dropping the last handle closes the channel, and with it every delivery that came by it. A worker may
     /// drop its consumer while it finishes what it holds.
     channel: Channel,
+    _held: Held,
 }
 
 #[derive(Clone, Copy)]

@@ -16,6 +16,8 @@ pub mod header {
     pub const GENERATION: &str = "groundcrew-generation";
     /// The row of `dead_letters` that was replayed.
     pub const SOURCE_DEAD_LETTER: &str = "groundcrew-source-dead-letter";
+    /// The lane that the trace was published to, when its project was over its rate and it was moved to bulk.
+    pub const MOVED_FROM: &str = "groundcrew-moved-from";
 }
 
 /// What a message carries beside its body: properties and headers, without what only the broker may say.
@@ -43,6 +45,8 @@ pub struct Envelope {
     pub generation: u32,
     /// See [`header::SOURCE_DEAD_LETTER`].
     pub source_dead_letter: Option<String>,
+    /// See [`header::MOVED_FROM`].
+    pub moved_from: Option<String>,
     /// The producer's own headers. They are kept when the message is published again.
     pub others: OtherHeaders,
 }
@@ -104,6 +108,7 @@ impl Envelope {
                 header::KINDS => envelope.kinds = text(value).map(|text| list(&text)).unwrap_or_default(),
                 header::GENERATION => envelope.generation = number(value).unwrap_or_default(),
                 header::SOURCE_DEAD_LETTER => envelope.source_dead_letter = text(value),
+                header::MOVED_FROM => envelope.moved_from = text(value),
                 _ => envelope.others.keep(name.clone(), value.clone()),
             }
         }
@@ -132,6 +137,9 @@ impl Envelope {
         }
         if let Some(row) = &self.source_dead_letter {
             set(header::SOURCE_DEAD_LETTER, AMQPValue::LongString(row.as_str().into()));
+        }
+        if let Some(lane) = &self.moved_from {
+            set(header::MOVED_FROM, AMQPValue::LongString(lane.as_str().into()));
         }
 
         let content_type = self.content_type.as_deref().unwrap_or("application/json");
@@ -177,8 +185,14 @@ fn belongs_to_the_broker(name: &str) -> bool {
 }
 
 fn is_ours(name: &str) -> bool {
-    const OURS: [&str; 5] =
-        [header::FIRST_SEEN, header::TIER, header::KINDS, header::GENERATION, header::SOURCE_DEAD_LETTER];
+    const OURS: [&str; 6] = [
+        header::FIRST_SEEN,
+        header::TIER,
+        header::KINDS,
+        header::GENERATION,
+        header::SOURCE_DEAD_LETTER,
+        header::MOVED_FROM,
+    ];
     OURS.contains(&name)
 }
 
@@ -209,9 +223,13 @@ fn number(value: &AMQPValue) -> Option<u32> {
 
 fn time(value: &AMQPValue) -> Option<DateTime<Utc>> {
     match value {
-        AMQPValue::Timestamp(seconds) => DateTime::from_timestamp(i64::try_from(*seconds).ok()?, 0),
+        AMQPValue::Timestamp(time) => seconds(time),
         _ => DateTime::parse_from_rfc3339(text(value)?.trim()).ok().map(Into::into),
     }
+}
+
+pub(crate) fn seconds(seconds: &u64) -> Option<DateTime<Utc>> {
+    DateTime::from_timestamp(i64::try_from(*seconds).ok()?, 0)
 }
 
 fn list(text: &str) -> Vec<String> {
@@ -346,7 +364,7 @@ mod tests {
             tier in any::<Option<u32>>(),
             generation in any::<u32>(),
             kinds in prop::collection::vec("[a-z_]{1,12}", 0..4),
-            source_dead_letter in text_or_none(),
+            (source_dead_letter, moved_from) in (text_or_none(), text_or_none()),
             others in prop::collection::vec(("[a-z]{1,9}", "\\PC{0,20}"), 0..4),
         ) -> Envelope {
             Envelope {
@@ -360,6 +378,7 @@ mod tests {
                 kinds,
                 generation,
                 source_dead_letter,
+                moved_from,
                 others: others.into_iter().collect(),
             }
         }

@@ -50,9 +50,10 @@ mod publisher;
 mod settings;
 mod socket;
 pub mod topology;
+mod watchdog;
 
 pub use connection::{Connection, Purpose, State};
-pub use consumer::{Consumer, Next};
+pub use consumer::{Consumer, MOST_PREFETCH, Next};
 pub use delay::Delay;
 pub use delivery::{Death, Delivery, Settled};
 pub use error::{Error, Mismatch, PublishError};

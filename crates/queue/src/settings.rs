@@ -31,6 +31,12 @@ pub struct Options {
     pub prefetch: Prefetch,
     /// How many publishes may be in flight at once, 1 to 64.
     pub publish_channels: usize,
+    /// After this time without a delivery a consumer that has room for one looks whether messages wait; see
+    /// [`crate::Consumer`].
+    pub watchdog: Duration,
+    /// Certificates of authorities, as PEM, that an `amqps://` broker may be signed by besides those that the system
+    /// trusts. The broker's certificate and name are verified in any case.
+    pub authorities: Option<String>,
 }
 
 impl Default for Options {
@@ -45,6 +51,8 @@ impl Default for Options {
             delivery_limit: 50,
             prefetch: Prefetch::default(),
             publish_channels: 8,
+            watchdog: Duration::from_secs(60),
+            authorities: None,
         }
     }
 }
@@ -207,6 +215,9 @@ fn check(options: &Options) -> Result<(), Error> {
     // A quorum queue refuses to go above 2000.
     if [urgent, normal, bulk, other].iter().any(|prefetch| !(1..=2000).contains(prefetch)) {
         return fail("prefetch", "must be between 1 and 2000");
+    }
+    if options.watchdog.is_zero() {
+        return fail("watchdog", "must be above zero");
     }
     if !(1..=64).contains(&options.publish_channels) {
         return fail("publish_channels", "must be between 1 and 64");

@@ -28,13 +28,14 @@ const READ: usize = 64 * 1024;
 pub(crate) async fn connect(
     uri: AMQPUri,
     properties: ConnectionProperties,
+    authorities: Option<String>,
     hang_up: CancellationToken,
 ) -> Result<Connection, lapin::Error> {
     let kit = Tokio::current();
     let tokio = Runtime::new(kit.clone());
     let runtime = Runtime::new(RuntimeParts::new(kit.clone(), Network(kit)));
     let dial = async move |uri: AMQPUri, _: Runtime<RuntimeParts<Tokio, Network>>| {
-        let tls = OwnedTLSConfig::default();
+        let tls = OwnedTLSConfig { cert_chain: authorities.clone(), ..OwnedTLSConfig::default() };
         let stream = tokio::select! {
             stream = uri.connect_with_config_async(tls.as_ref(), &tokio) => stream?,
             () = hang_up.cancelled() => return Err(hung_up().into()),

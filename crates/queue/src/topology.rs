@@ -55,6 +55,22 @@ pub async fn depths(connection: &Connection) -> Result<Vec<Depth>, Error> {
     bounded("count the messages", depths_on(&live.connection, connection.settings())).await
 }
 
+/// How many messages are ready in one queue; none when it does not exist.
+///
+/// # Errors
+/// As [`depths`].
+pub async fn ready(connection: &Connection, queue: &str) -> Result<Option<u32>, Error> {
+    let live = connection.live().await?;
+    let mut scratch = Scratch::new(&live.connection);
+    let options = QueueDeclareOptions { durable: true, passive: true, ..Default::default() };
+    let channel = scratch.channel().await?;
+    match channel.queue_declare(queue.into(), options, FieldTable::default()).await {
+        Ok(queue) => Ok(Some(queue.message_count())),
+        Err(error) if is_not_found(&error) => Ok(None),
+        Err(error) => Err(Error::broker("count the messages of a queue", error)),
+    }
+}
+
 /// One exchange or queue, as [`verify`] found it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {

@@ -12,7 +12,7 @@ mod progress;
 mod run;
 
 pub use events::{REVIEW_OPENED, result_event};
-pub use run::{Delivery, Run, RunError, Runner, Settings};
+pub use run::{Delivery, Run, RunError, Runner, Settings, Terms};
 
 use audit::record::{Attempt, AuditKey, Opening, TraceRecord};
 

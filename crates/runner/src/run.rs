@@ -13,8 +13,9 @@ use audit::routing::{self, Disposition, Routed};
 use audit::units::{self, Cut};
 use audit::{Assessment, Outcome, Report, Unit, assess, compare, kinds};
 use chrono::{DateTime, Utc};
-use judge::{Judge, Judges, Turn};
+use judge::{Judge, Judges, Turn, Urgency};
 use serde_json::json;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use trace::completeness::{self, Prepared};
 use trace::{Readiness, Requirements};
@@ -22,6 +23,9 @@ use trace::{Readiness, Requirements};
 use crate::ask::{Call, question};
 use crate::progress::{self, Assessor, Next, Plan, Recall};
 use crate::{Kept, Sink, SinkError, events};
+
+/// How often one run waits for somebody else's probe before it is handed back.
+const PROBES: u32 = 3;
 
 /// How audits are run.
 #[derive(Debug, Clone)]
@@ -59,6 +63,15 @@ pub struct Delivery {
     pub routing: routing::Policy,
     /// The kind's retry policy.
     pub policy: Policy,
+}
+
+/// How soon a run is wanted, and how long it may take.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Terms {
+    /// Before or after which other calls the judge is asked.
+    pub urgency: Urgency,
+    /// No call of the judge begins after this time: the run is handed back, with what it has. None for no limit.
+    pub until: Option<Instant>,
 }
 
 /// How a run ended.
@@ -128,6 +141,20 @@ impl Runner {
         sink: &impl Sink,
         stop: &CancellationToken,
     ) -> Result<Run, RunError> {
+        self.run_on(delivery, Terms::default(), sink, stop).await
+    }
+
+    /// Runs one audit to its end, or as far as it goes on these terms.
+    ///
+    /// # Errors
+    /// As [`Runner::run`].
+    pub async fn run_on(
+        &self,
+        delivery: Delivery,
+        terms: Terms,
+        sink: &impl Sink,
+        stop: &CancellationToken,
+    ) -> Result<Run, RunError> {
         let spec = kinds::find(delivery.key.kind)?;
         let prompts = &self.settings.prompts;
         let prompt = match &delivery.opening {
@@ -181,6 +208,7 @@ impl Runner {
             opening: &opening,
             prompt,
             prepared: &prepared,
+            terms,
         };
         session.run(sink, stop).await
     }
@@ -282,6 +310,7 @@ struct Session<'a> {
     opening: &'a Opening,
     prompt: &'a Prompt,
     prepared: &'a Prepared,
+    terms: Terms,
 }
 
 impl Assessor for Session<'_> {
@@ -303,6 +332,7 @@ impl Session<'_> {
         let mut attempts = self.delivery.attempts.clone();
         let mut committed = attempts.len();
         let mut tries = 0;
+        let mut probes = 0;
         let mut delays = judge::delay::Delays::new(self.runner.settings.delays);
         let mut turn = self.runner.judges.turn();
         let mut recall = Recall::default();
@@ -342,13 +372,17 @@ impl Session<'_> {
                     Kept::LostRace => return Ok(Run::Yielded),
                 }
             }
+            if self.terms.until.is_some_and(|until| until <= Instant::now()) {
+                let reason = "the delivery was in work for as long as it may be; it goes on later".to_owned();
+                return self.hand_back(Vec::new(), false, reason, sink).await;
+            }
             match self.call(turn.judge(), at, number, &unit, again, stop).await {
                 Called::Replied(attempt) => {
                     tries = 0;
                     attempts.push(*attempt);
                 }
                 Called::Interrupted => return Ok(Run::Interrupted),
-                Called::Failed { attempt, class, reason } => {
+                Called::Failed { attempt, class, reason, refused } => {
                     attempts.extend(attempt.map(|attempt| *attempt));
                     tries += 1;
                     let advance = class == judge::Class::Transport;
@@ -362,6 +396,12 @@ impl Session<'_> {
                         tries = 0;
                         delays = judge::delay::Delays::new(self.runner.settings.delays);
                         continue;
+                    } else if refused && probes < PROBES {
+                        // Another call is finding out whether the judge is back; its outcome is near.
+                        probes += 1;
+                        if turn.judge().wait_for_probe(stop).await && !stop.is_cancelled() {
+                            continue;
+                        }
                     }
                     return self.hand_back(attempts.split_off(committed), advance, reason, sink).await;
                 }
@@ -434,7 +474,8 @@ impl Session<'_> {
             started_at: Utc::now(),
             request: judge.body(&question).to_string().into_bytes(),
         };
-        match judge.ask_with(call.request.clone(), &trace.trace_id, stop).await {
+        let urgency = self.terms.urgency;
+        match judge.ask_as(urgency, call.request.clone(), &trace.trace_id, stop).await {
             Ok(reply) => {
                 let attempt = call.replied(reply);
                 self.runner.warn_about_model(&attempt);
@@ -448,6 +489,7 @@ impl Session<'_> {
                         Called::Replied(Box::new(attempt))
                     }
                     attempt => Called::Failed {
+                        refused: !error.sent && error.retry_after.is_some(),
                         attempt: attempt.map(Box::new),
                         class: error.class,
                         reason: error.message,
@@ -488,8 +530,8 @@ impl Session<'_> {
 enum Called {
     /// Something that the policy decides about.
     Replied(Box<Attempt>),
-    /// No reply; `attempt` is none when nothing was sent.
-    Failed { attempt: Option<Box<Attempt>>, class: judge::Class, reason: String },
+    /// No reply; `attempt` is none when nothing was sent, `refused` is true when the breaker let nothing through.
+    Failed { attempt: Option<Box<Attempt>>, class: judge::Class, reason: String, refused: bool },
     /// We were told to stop.
     Interrupted,
 }

@@ -95,6 +95,52 @@ pub struct DeadLetterView {
     pub settled_at: Option<DateTime<Utc>>,
 }
 
+/// Which dead letters; what is none is not looked at.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DeadFilter {
+    /// What became of them.
+    pub status: Option<DeadStatus>,
+    /// Why they were given up on.
+    pub source: Option<DeadSource>,
+    /// What their reason contains; numbers in it stand for any number.
+    pub reason: Option<String>,
+    /// Whose they are.
+    pub project: Option<String>,
+}
+
+/// Dead letters with one reason.
+#[derive(Debug, Clone, PartialEq, Serialize, sqlx::FromRow)]
+pub struct DeadReason {
+    /// Why they were given up on.
+    #[sqlx(try_from = "String")]
+    pub source: DeadSource,
+    /// The reason and the first problem, with `#` for each number.
+    pub reason: String,
+    /// How many.
+    pub letters: i64,
+    /// When the first came.
+    pub first_seen_at: DateTime<Utc>,
+    /// When the last came.
+    pub last_seen_at: DateTime<Utc>,
+    /// One of them: the one that was seen last.
+    pub example: Uuid,
+}
+
+impl DeadFilter {
+    fn reason(&self) -> Option<String> {
+        let text = clean_some(self.reason.as_deref())?;
+        let mut shape = String::with_capacity(text.len());
+        for letter in text.chars() {
+            if !letter.is_ascii_digit() {
+                shape.push(letter);
+            } else if !shape.ends_with('#') {
+                shape.push('#');
+            }
+        }
+        Some(shape)
+    }
+}
+
 impl Store {
     /// Keeps a message that cannot be audited, and gives its id. One that is there already is counted;
     /// if it had been settled, it is open again.
@@ -103,26 +149,69 @@ impl Store {
     }
 
     /// Dead letters without their bodies, the last seen first.
-    pub async fn dead_list(
-        &self,
-        status: Option<DeadStatus>,
-        source: Option<DeadSource>,
-        limit: u32,
-    ) -> Result<Vec<DeadLetterView>> {
+    pub async fn dead_list(&self, filter: &DeadFilter, limit: u32) -> Result<Vec<DeadLetterView>> {
         sqlx::query_as(
             "select id, first_seen_at, last_seen_at, seen, source, reason, problems, null::bytea as body,
                 body_bytes, headers, lane, project, trace_id, kinds, status, note, replays, settled_at
             from groundcrew.dead_letters
             where ($1::text is null or status = $1) and ($2::text is null or source = $2)
+                and ($3::text is null or position($3 in groundcrew.dead_reason(reason, problems)) > 0)
+                and ($4::text is null or project = $4)
             order by last_seen_at desc, id
-            limit $3",
+            limit $5",
         )
-        .bind(status.map(DeadStatus::as_str))
-        .bind(source.map(DeadSource::as_str))
+        .bind(filter.status.map(DeadStatus::as_str))
+        .bind(filter.source.map(DeadSource::as_str))
+        .bind(filter.reason())
+        .bind(clean_some(filter.project.as_deref()))
         .bind(i64::from(limit))
         .fetch_all(self.pool())
         .await
         .map_err(Error::cannot("list dead letters"))
+    }
+
+    /// The ids of dead letters, the first seen first.
+    pub async fn dead_ids(&self, filter: &DeadFilter, limit: Option<u32>) -> Result<Vec<Uuid>> {
+        sqlx::query_scalar(
+            "select id from groundcrew.dead_letters
+            where ($1::text is null or status = $1) and ($2::text is null or source = $2)
+                and ($3::text is null or position($3 in groundcrew.dead_reason(reason, problems)) > 0)
+                and ($4::text is null or project = $4)
+            order by first_seen_at, id
+            limit $5",
+        )
+        .bind(filter.status.map(DeadStatus::as_str))
+        .bind(filter.source.map(DeadSource::as_str))
+        .bind(filter.reason())
+        .bind(clean_some(filter.project.as_deref()))
+        .bind(limit.map(i64::from))
+        .fetch_all(self.pool())
+        .await
+        .map_err(Error::cannot("list dead letters"))
+    }
+
+    /// Dead letters counted by source and reason, the most frequent first.
+    pub async fn dead_reasons(&self, filter: &DeadFilter, limit: u32) -> Result<Vec<DeadReason>> {
+        sqlx::query_as(
+            "select source, groundcrew.dead_reason(reason, problems) as reason, count(*) as letters,
+                min(first_seen_at) as first_seen_at, max(last_seen_at) as last_seen_at,
+                (array_agg(id order by last_seen_at desc, id))[1] as example
+            from groundcrew.dead_letters
+            where ($1::text is null or status = $1) and ($2::text is null or source = $2)
+                and ($3::text is null or position($3 in groundcrew.dead_reason(reason, problems)) > 0)
+                and ($4::text is null or project = $4)
+            group by 1, 2
+            order by letters desc, source, 2
+            limit $5",
+        )
+        .bind(filter.status.map(DeadStatus::as_str))
+        .bind(filter.source.map(DeadSource::as_str))
+        .bind(filter.reason())
+        .bind(clean_some(filter.project.as_deref()))
+        .bind(i64::from(limit))
+        .fetch_all(self.pool())
+        .await
+        .map_err(Error::cannot("count dead letters"))
     }
 
     /// One dead letter with its body.

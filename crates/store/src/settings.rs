@@ -1,10 +1,12 @@
 //! How to reach the database.
 
 use std::fmt;
+use std::net::IpAddr;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use sqlx::postgres::PgConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
 
 use crate::store::WRITERS;
 use crate::{Error, Result};
@@ -21,6 +23,9 @@ const LARGEST_BATCH: usize = 1_000;
 pub struct Settings {
     /// `postgres://user:password@host:port/database`. Not shown by `Debug`.
     pub url: String,
+    /// A file with the certificates, as PEM, of the authorities that may have signed the server's certificate; none
+    /// for those that the system trusts.
+    pub ca_file: Option<PathBuf>,
     /// Connections at most, 4 at least: the writers may hold three.
     pub max_connections: u32,
     /// How long a call waits for a connection, the time to make one included.
@@ -42,6 +47,7 @@ impl Settings {
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
+            ca_file: None,
             max_connections: 10,
             acquire_timeout: Duration::from_secs(10),
             statement_timeout: Duration::from_secs(30),
@@ -87,7 +93,20 @@ impl Settings {
         }
         let options = PgConnectOptions::from_str(&self.url)
             .map_err(|error| Error::Settings(format!("the URL is not a Postgres URL ({error})")))?;
-        Ok(options.application_name(&self.application_name))
+        let mut options = options.application_name(&self.application_name);
+        if !self.names_ssl_mode() && (self.ca_file.is_some() || !is_near(&options)) {
+            // Otherwise the client would take any certificate, or none.
+            options = options.ssl_mode(PgSslMode::VerifyFull);
+        }
+        if let Some(file) = &self.ca_file {
+            options = options.ssl_root_cert(file);
+        }
+        Ok(options)
+    }
+
+    fn names_ssl_mode(&self) -> bool {
+        let query = self.url.split_once('?').map(|(_, query)| query).unwrap_or_default();
+        query.split('&').any(|pair| pair.starts_with("sslmode=") || pair.starts_with("ssl-mode="))
     }
 
     /// Where to connect, with the server's time-outs.
@@ -99,6 +118,15 @@ impl Settings {
             ("idle_in_transaction_session_timeout", ms(self.idle_in_transaction_timeout)),
         ]))
     }
+}
+
+/// Whether nothing of the way to the server is a network.
+fn is_near(options: &PgConnectOptions) -> bool {
+    let host = options.get_host();
+    options.get_socket().is_some()
+        || host.starts_with('/')
+        || host == "localhost"
+        || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 impl fmt::Debug for Settings {
@@ -135,6 +163,24 @@ mod tests {
             assert!(!shown.contains("s3cret"), "{shown}");
         }
         assert!(format!("{:?}", Settings::new("postgres://me:x@db:5433/audits")).contains("db:5433/audits"));
+    }
+
+    #[test]
+    fn a_server_beyond_this_host_is_verified_unless_the_url_says_otherwise() {
+        let mode = |url: &str, ca_file: Option<&str>| {
+            let settings = Settings { ca_file: ca_file.map(Into::into), ..Settings::new(url) };
+            format!("{:?}", settings.options().unwrap().get_ssl_mode())
+        };
+        assert_eq!(mode("postgres://me@db.example/audits", None), "VerifyFull");
+        assert_eq!(mode("postgres://me@10.0.0.7/audits?connect_timeout=1", None), "VerifyFull");
+        assert_eq!(mode("postgres://me@db.example/audits?sslmode=disable", None), "Disable");
+        assert_eq!(mode("postgres://me@db.example/audits?sslmode=verify-ca", Some("/ca.pem")), "VerifyCa");
+        for near in
+            ["postgres://me@localhost/audits", "postgres://me@127.0.0.1:5433/audits", "postgres://me@[::1]/a"]
+        {
+            assert_eq!(mode(near, None), "Prefer", "{near}");
+            assert_eq!(mode(near, Some("/ca.pem")), "VerifyFull", "{near}");
+        }
     }
 
     #[test]

@@ -17,6 +17,7 @@
     reason = "this crate is linked into tests only: what fails here has to fail the test, with a word about why"
 )]
 
+mod ask;
 pub mod bench;
 mod broker;
 pub mod chaos;
@@ -28,9 +29,11 @@ mod process;
 mod relay;
 mod seed;
 mod system;
+mod tls;
 mod tuning;
 mod wait;
 
+pub use ask::ask;
 pub use broker::{Seen, Vhost};
 pub use checker::{Checker, Fate, Findings};
 pub use database::Database;
@@ -38,6 +41,7 @@ pub use process::{Command, Process};
 pub use relay::{Direction, TcpRelay};
 pub use seed::Seed;
 pub use system::{Inside, System, SystemBuilder, TAP};
+pub use tls::{Authority, Speaks, TlsRelay};
 pub use tuning::Tuning;
 pub use wait::{PATIENCE, wait_for, wait_until_equal};
 

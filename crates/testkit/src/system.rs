@@ -188,8 +188,9 @@ impl System {
             .await
             .unwrap();
         let stop = CancellationToken::new();
+        let health = worker.health_address();
         let task = tokio::spawn(worker.run(stop.clone()));
-        Inside { judge, consuming, stop, task: Some(task) }
+        Inside { judge, consuming, health, stop, task: Some(task) }
     }
 
     /// The environment of a program that works on this system, behind the relays.
@@ -422,6 +423,8 @@ pub struct Inside {
     pub judge: judge::Judge,
     /// The connection it consumes on.
     pub consuming: Connection,
+    /// Where its health endpoints are, if it was told to have any.
+    pub health: Option<std::net::SocketAddr>,
     stop: CancellationToken,
     task: Option<JoinHandle<()>>,
 }

@@ -34,6 +34,10 @@ pub struct Tuning {
     pub claims_per_call: usize,
     /// How often every audit is run.
     pub repeat: u32,
+    /// How long a delivery may be in work.
+    pub max_work: Duration,
+    /// After this time without a delivery a consumer looks whether messages wait.
+    pub watchdog: Duration,
     /// How long a worker may go on after it was asked to stop.
     pub drain_deadline: Duration,
     /// Queues that may be answered to, besides `amq.*`.
@@ -69,6 +73,8 @@ impl Default for Tuning {
             extraction: Extraction::Sentences,
             claims_per_call: 8,
             repeat: 1,
+            max_work: Duration::from_secs(600),
+            watchdog: Duration::from_secs(60),
             drain_deadline: Duration::from_secs(20),
             reply_to_prefixes: Vec::new(),
             judge_read_timeout: Duration::from_secs(12),
@@ -102,6 +108,7 @@ impl Tuning {
             publish_timeout: self.publish_timeout,
             retry_tiers: self.retry_tiers.clone(),
             delivery_limit: self.delivery_limit,
+            watchdog: self.watchdog,
             prefetch: queue::Prefetch { urgent: prefetch, normal: prefetch, bulk: prefetch, other: 16 },
             ..queue::Options::default()
         }
@@ -115,7 +122,7 @@ impl Tuning {
             currency: currency.clone(),
         });
         ProfileSettings {
-            connect_timeout_ms: ms(self.judge_total_timeout).min(5_000),
+            connect_timeout_ms: ms(self.judge_read_timeout).min(5_000),
             read_timeout_ms: ms(self.judge_read_timeout),
             total_timeout_ms: ms(self.judge_total_timeout),
             price,
@@ -125,7 +132,8 @@ impl Tuning {
     }
 
     pub(crate) fn limits(&self) -> Limits {
-        Limits { max_concurrency: usize::from(self.concurrency), ..self.limits.clone() }
+        let concurrency = usize::from(self.concurrency);
+        Limits { max_concurrency: concurrency, start_concurrency: concurrency, ..self.limits.clone() }
     }
 
     pub(crate) fn runner(&self) -> runner::Settings {
@@ -157,7 +165,13 @@ impl Tuning {
             max_message_bytes: self.max_message_bytes,
             max_age: self.max_age,
             reply_to_prefixes: self.reply_to_prefixes.clone(),
-            lanes: Lanes { urgent: true, normal: true, bulk: true },
+            lanes: Lanes {
+                urgent: self.concurrency.into(),
+                normal: self.concurrency.into(),
+                bulk: self.concurrency.into(),
+            },
+            max_work: self.max_work,
+            health_listen: None,
             relay: self.relay,
             policies: HashMap::<Kind, Policy>::new(),
             repeats: Kind::ALL.iter().map(|kind| (*kind, self.repeat)).collect(),
@@ -181,10 +195,11 @@ impl Tuning {
             ("JUDGE__NAME", "practice".into()),
             ("JUDGE__MODEL", practice::MODEL.into()),
             ("JUDGE__PRACTICE", "true".into()),
-            ("JUDGE__CONNECT_TIMEOUT_S", seconds(self.judge_total_timeout.min(Duration::from_secs(5)))),
+            ("JUDGE__CONNECT_TIMEOUT_S", seconds(self.judge_read_timeout.min(Duration::from_secs(5)))),
             ("JUDGE__READ_TIMEOUT_S", seconds(self.judge_read_timeout)),
             ("JUDGE__TOTAL_TIMEOUT_S", seconds(self.judge_total_timeout)),
             ("JUDGE__MAX_CONCURRENCY", concurrency.clone()),
+            ("JUDGE__START_CONCURRENCY", concurrency.clone()),
             ("JUDGE__RECOVER_AFTER", self.limits.recover_after.to_string()),
             ("JUDGE__BREAKER_FAILURES", self.limits.breaker_failures.to_string()),
             ("JUDGE__BREAKER_OPEN_S", from_ms(self.limits.breaker_open_ms)),
@@ -195,6 +210,8 @@ impl Tuning {
             ("WORKER__CONCURRENCY_NORMAL", concurrency.clone()),
             ("WORKER__CONCURRENCY_BULK", concurrency),
             ("WORKER__DRAIN_DEADLINE_S", seconds(self.drain_deadline)),
+            ("WORKER__MAX_WORK_S", seconds(self.max_work)),
+            ("WORKER__WATCHDOG_S", seconds(self.watchdog)),
             ("WORKER__MAX_MESSAGE_BYTES", self.max_message_bytes.to_string()),
             ("WORKER__QUICK_TRIES", self.quick_tries.to_string()),
             ("WORKER__MAX_UNIT_CHARS", self.max_unit_chars.to_string()),

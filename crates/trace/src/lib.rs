@@ -3,13 +3,14 @@
 //!
 //! Read in this order: [`contract`] (the types of `groundcrew.trace/v1`), [`decode`] (bytes to a
 //! [`Trace`]), [`completeness`] (may this trace be judged?), [`hash`] (when are two traces the
-//! same?), [`json`] (the strict reader that traces and judge replies share).
+//! same?), [`sampling`] (which traces are audited?), [`json`] (the strict reader that traces and judge replies share).
 
 pub mod completeness;
 pub mod contract;
 pub mod decode;
 pub mod hash;
 pub mod json;
+pub mod sampling;
 mod truncation;
 
 pub use completeness::{Provenance, Readiness, Requirements};

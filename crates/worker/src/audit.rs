@@ -1,9 +1,9 @@
 //! One audit kind of one delivery: look up, run, commit.
 
-use ::audit::record::{Attempt, AuditKey, Known, Opening, TraceRecord};
+use ::audit::record::{Attempt, AuditKey, Ending, Known, Opening, TraceRecord};
 use ::audit::routing::Disposition;
 use chrono::{DateTime, Utc};
-use runner::{Delivery, Kept, Run, RunError, Sink, SinkError};
+use runner::{Delivery, Kept, Run, RunError, Sink, SinkError, Terms};
 use store::{Finished, Store};
 use tokio_util::sync::CancellationToken;
 use trace::{Kind, Readiness, completeness};
@@ -15,6 +15,7 @@ use crate::worker::Context;
 #[derive(Debug, Clone)]
 pub(crate) struct Circumstances<'a> {
     pub(crate) delivery: &'a queue::Delivery,
+    pub(crate) terms: Terms,
     pub(crate) generation: u32,
     pub(crate) first_seen: DateTime<Utc>,
     pub(crate) reply_to: Option<(String, Option<String>)>,
@@ -147,7 +148,7 @@ async fn attempt(
         policy: context.settings.policy(kind),
     };
     let sink = Durable { store: &context.store, abort };
-    match context.runner.run(delivery, &sink, abort).await {
+    match context.runner.run_on(delivery, circumstances.terms, &sink, abort).await {
         Ok(Run::Ended(ending)) => {
             let mut tries = 0_u32;
             let finished = persist("committing an audit", abort, || {
@@ -162,6 +163,7 @@ async fn attempt(
                     Ok(Fate::Ended)
                 }
                 Finished::Committed => {
+                    count_end(kind, &ending);
                     context.hurry_relay();
                     Ok(Fate::Ended)
                 }
@@ -177,6 +179,12 @@ async fn attempt(
     }
 }
 
+fn count_end(kind: Kind, ending: &Ending) {
+    let disposition = ending.routed.disposition.as_str();
+    metrics::counter!("groundcrew_audits_total", "kind" => kind.as_str(), "disposition" => disposition)
+        .increment(1);
+}
+
 fn yielded() -> Fate {
     Fate::Parked { advance: false, reason: "another worker is ahead with this audit".into() }
 }
@@ -190,6 +198,7 @@ async fn already_ended(
     abort: &CancellationToken,
 ) -> Result<Fate, GivenUp> {
     if circumstances.is_from_producer() {
+        metrics::counter!("groundcrew_duplicates_total").increment(1);
         persist("counting a duplicate", abort, || context.store.count_duplicate(key.id())).await?;
     }
     if let Some(label) = &record.trace.human_label {

@@ -8,9 +8,13 @@ use crate::handle::dead_letter;
 use crate::patience::{chain, persist};
 use crate::worker::Context;
 
+/// Dead letters in hand at once.
+const PREFETCH: u16 = 16;
+
 /// Drains `groundcrew.dead` until the stop.
 pub(crate) async fn drain(context: &Context, connection: &Connection, stop: &CancellationToken) {
-    let Some(mut consumer) = crate::worker::open_consumer(connection, Source::Dead, stop).await else {
+    let Some(mut consumer) = crate::worker::open_consumer(connection, Source::Dead, PREFETCH, stop).await
+    else {
         return;
     };
     loop {

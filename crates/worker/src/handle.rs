@@ -1,9 +1,12 @@
 //! One delivery, from decoding to settling.
 
 use chrono::Utc;
-use queue::{Delivery, Envelope, Settled};
+use judge::Urgency;
+use queue::{Delivery, Envelope, Lane, Message, Settled, Target};
+use runner::Terms;
 use serde_json::json;
 use store::{DeadLetter, DeadSource};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use trace::{Kind, Problem, Trace};
 
@@ -17,6 +20,7 @@ pub(crate) async fn handle(context: &Context, delivery: Delivery, abort: &Cancel
     if !delivery.is_held() {
         return;
     }
+    let begun = Instant::now();
     let verdict = if delivery.body.len() > context.settings.max_message_bytes {
         let reason = format!(
             "the message has {} bytes, more than worker.max_message_bytes allows ({})",
@@ -26,13 +30,17 @@ pub(crate) async fn handle(context: &Context, delivery: Delivery, abort: &Cancel
         bury(context, &delivery, DeadSource::Oversized, reason, &[], abort).await
     } else {
         match trace::decode(&delivery.body) {
-            Ok(trace) => audits(context, &delivery, trace, abort).await,
+            Ok(trace) => match aside(context, &delivery, &trace) {
+                Some(verdict) => verdict,
+                None => audits(context, &delivery, trace, begun + context.settings.max_work, abort).await,
+            },
             Err(undecodable) => {
                 let reason = undecodable.to_string();
                 bury(context, &delivery, DeadSource::Undecodable, reason, &undecodable.problems, abort).await
             }
         }
     };
+    measure(&delivery, &verdict, begun);
     conclude(context, delivery, verdict).await;
 }
 
@@ -42,17 +50,71 @@ enum Verdict {
     Ack,
     /// It goes to a delay tier, for the kinds that remain.
     Park { kinds: Vec<Kind>, advance: bool, reason: String },
+    /// Sampling leaves it out.
+    LeaveOut,
+    /// It goes to the bulk lane: its project is over its rate.
+    Move,
     /// It goes back to its queue at once.
     HandBack,
 }
 
-async fn audits(context: &Context, delivery: &Delivery, trace: Trace, abort: &CancellationToken) -> Verdict {
+/// What needs no look at the trace's audits: it is left out by sampling, or its project is over its rate.
+///
+/// Both are decided once, when a trace comes from its producer. A parked copy has begun, and what an operator replays
+/// is wanted.
+fn aside(context: &Context, delivery: &Delivery, trace: &Trace) -> Option<Verdict> {
+    let envelope = &delivery.envelope;
+    let is_new = envelope.kinds.is_empty()
+        && envelope.tier.is_none()
+        && envelope.generation == 0
+        && envelope.source_dead_letter.is_none()
+        && envelope.moved_from.is_none();
+    if !is_new {
+        return None;
+    }
+    let project = context.settings.project(&trace.project);
+    // Who waits for an answer gets one.
+    if envelope.reply_to.is_none() && !trace::sampling::is_in(trace, project.sample_rate) {
+        context.vitals.left_out(&trace.project);
+        metrics::counter!("groundcrew_sampled_out_total").increment(1);
+        return Some(Verdict::LeaveOut);
+    }
+    let is_bulk = delivery.lane() == Some(Lane::Bulk);
+    (!is_bulk && !context.rates.admits(&trace.project)).then_some(Verdict::Move)
+}
+
+fn measure(delivery: &Delivery, verdict: &Verdict, begun: Instant) {
+    let lane = delivery.lane().unwrap_or(Lane::Normal).routing_key();
+    let outcome = match verdict {
+        Verdict::Ack => "acked",
+        Verdict::Park { .. } => "parked",
+        Verdict::LeaveOut => "sampled_out",
+        Verdict::Move => "moved",
+        Verdict::HandBack => "handed_back",
+    };
+    metrics::counter!("groundcrew_deliveries_total", "lane" => lane, "outcome" => outcome).increment(1);
+    metrics::histogram!("groundcrew_delivery_seconds", "lane" => lane).record(begun.elapsed().as_secs_f64());
+}
+
+async fn audits(
+    context: &Context,
+    delivery: &Delivery,
+    trace: Trace,
+    until: Instant,
+    abort: &CancellationToken,
+) -> Verdict {
     let wanted = match wanted_kinds(context, &delivery.envelope, &trace) {
         Ok(wanted) => wanted,
         Err(reason) => return bury(context, delivery, DeadSource::UnsupportedKind, reason, &[], abort).await,
     };
+    let urgency = match delivery.lane() {
+        Some(Lane::Urgent) => Urgency::Urgent,
+        Some(Lane::Bulk) => Urgency::Bulk,
+        Some(Lane::Normal) | None => Urgency::Normal,
+    };
     let circumstances = Circumstances {
         delivery,
+        terms: Terms { urgency, until: Some(until) },
         generation: delivery.envelope.generation,
         first_seen: delivery.envelope.first_seen.unwrap_or_else(Utc::now),
         reply_to: reply_to(context, &delivery.envelope),
@@ -144,6 +206,7 @@ async fn bury(
         bytes = delivery.body.len(),
         "a message became a dead letter"
     );
+    metrics::counter!("groundcrew_dead_letters_total", "source" => source.as_str()).increment(1);
     let letter = dead_letter(delivery, source, reason, problems);
     match persist("burying a message", abort, || context.store.bury(letter.clone())).await {
         Ok(_) => Verdict::Ack,
@@ -191,9 +254,27 @@ pub(crate) fn dead_letter(
     }
 }
 
+/// Publishes a copy into the bulk lane, marked so that it stays there.
+async fn move_to_bulk(context: &Context, delivery: &Delivery) -> Result<(), queue::PublishError> {
+    let mut envelope = delivery.envelope.clone();
+    envelope.moved_from = delivery.lane().map(|lane| lane.routing_key().to_owned());
+    envelope.first_seen.get_or_insert_with(Utc::now);
+    let message = Message { target: Target::lane(Lane::Bulk), envelope, body: delivery.body.clone() };
+    context.publisher.publish(&message).await?;
+    metrics::counter!("groundcrew_moved_to_bulk_total").increment(1);
+    Ok(())
+}
+
 async fn conclude(context: &Context, delivery: Delivery, verdict: Verdict) {
     let settled = match verdict {
-        Verdict::Ack => delivery.ack().await,
+        Verdict::Ack | Verdict::LeaveOut => delivery.ack().await,
+        Verdict::Move => match move_to_bulk(context, &delivery).await {
+            Ok(()) => delivery.ack().await,
+            Err(error) => {
+                tracing::warn!(error = %chain(&error), "a delivery could not be moved to bulk; it goes back to its queue");
+                delivery.requeue().await
+            }
+        },
         Verdict::HandBack => delivery.requeue().await,
         Verdict::Park { kinds, advance, reason } => {
             let tier = delivery.envelope.tier.unwrap_or(0);

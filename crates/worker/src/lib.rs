@@ -1,8 +1,10 @@
 //! From delivery to ack: the part of Groundcrew that runs for ever.
 //!
-//! - [`Worker`] consumes the lanes and pauses while the judge cannot be asked.
+//! - [`Worker`] has the parts, starts and drains them.
+//! - `flow` decides whether deliveries are taken, `lane` takes them.
 //! - `handle` takes one delivery to its end: decode, run each audit kind, settle.
 //! - `audit` runs one kind and commits it.
+//! - `fleet` hears from operators and reports the worker, `health` serves liveness, readiness and metrics.
 //! - `relay` publishes what the commits put into the outbox.
 //! - `dead` moves what the broker gave up on into the dead letters.
 //!
@@ -11,11 +13,18 @@
 
 mod audit;
 mod dead;
+mod fleet;
+mod flow;
 mod handle;
+mod health;
+mod lane;
 mod patience;
+mod rates;
 mod relay;
 mod settings;
+mod vitals;
 mod worker;
 
+pub use fleet::SILENCE;
 pub use settings::{Lanes, Project, RelaySettings, Settings};
 pub use worker::{Worker, WorkerError};

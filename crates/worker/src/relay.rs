@@ -69,15 +69,23 @@ async fn pass(context: &Context, stop: &CancellationToken) -> usize {
 async fn publish(context: &Context, rows: Vec<OutboxRow>) -> (Vec<(Uuid, Outcome)>, Vec<Uuid>) {
     let (ids, messages): (Vec<_>, Vec<_>) = rows.into_iter().map(|row| (row.id, message(row))).unzip();
     let (mut sent, mut failed) = (Vec::new(), Vec::new());
+    let count = |outcome: &'static str| {
+        metrics::counter!("groundcrew_outbox_messages_total", "outcome" => outcome).increment(1);
+    };
     let mut sort = |id: Uuid, outcome: Result<(), PublishError>| match outcome {
-        Ok(()) => sent.push((id, Outcome::Confirmed)),
+        Ok(()) => {
+            count("confirmed");
+            sent.push((id, Outcome::Confirmed));
+        }
         Err(error @ (PublishError::Returned { .. } | PublishError::Refused(_))) => {
             // Who asked is gone. That is noted, and not tried for ever.
             tracing::warn!(error = %chain(&error), "nobody takes an outbox message any more");
+            count("returned");
             sent.push((id, Outcome::Returned));
         }
         Err(error) => {
             tracing::debug!(error = %chain(&error), "an outbox message was not confirmed; it is sent again");
+            count("failed");
             failed.push(id);
         }
     };

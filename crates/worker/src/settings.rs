@@ -1,10 +1,12 @@
 //! What a worker needs to know.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use ::audit::policy::Policy;
 use ::audit::routing;
+use queue::Lane;
 use trace::{Kind, Requirements};
 
 /// How a worker works.
@@ -18,8 +20,12 @@ pub struct Settings {
     pub max_age: Duration,
     /// Queues with these prefixes may be answered to, besides `amq.*`.
     pub reply_to_prefixes: Vec<String>,
-    /// Which lanes are consumed.
+    /// Which lanes are consumed, and how widely.
     pub lanes: Lanes,
+    /// How long one delivery may be in work before what it still wants is put off. A call that has begun ends.
+    pub max_work: Duration,
+    /// Where liveness, readiness and metrics are served; none for nowhere.
+    pub health_listen: Option<SocketAddr>,
     /// The outbox relay.
     pub relay: RelaySettings,
     /// Retry policies that differ from the kind's own.
@@ -32,15 +38,26 @@ pub struct Settings {
     pub default_project: Project,
 }
 
-/// Which lanes a worker consumes.
+/// How many deliveries of each lane a worker has in work at once; a lane with 0 is left to others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lanes {
     /// `groundcrew.audit.urgent`
-    pub urgent: bool,
+    pub urgent: u32,
     /// `groundcrew.audit.normal`
-    pub normal: bool,
+    pub normal: u32,
     /// `groundcrew.audit.bulk`
-    pub bulk: bool,
+    pub bulk: u32,
+}
+
+impl Lanes {
+    /// The number of one lane.
+    pub fn of(&self, lane: Lane) -> u32 {
+        match lane {
+            Lane::Urgent => self.urgent,
+            Lane::Normal => self.normal,
+            Lane::Bulk => self.bulk,
+        }
+    }
 }
 
 /// How the outbox is published.
@@ -63,6 +80,10 @@ pub struct Project {
     pub requirements: Requirements,
     /// Who has to see what.
     pub routing: routing::Policy,
+    /// Share of its traces that are audited, 0 to 1; see [`trace::sampling`].
+    pub sample_rate: f64,
+    /// Traces per minute that stay in their lane, in each process; 0 for all. The rest is moved to bulk.
+    pub rate_per_minute: u32,
 }
 
 impl Default for Project {
@@ -71,11 +92,31 @@ impl Default for Project {
             audits: vec![Kind::Faithfulness],
             requirements: Requirements::default(),
             routing: routing::Policy::default(),
+            sample_rate: 1.0,
+            rate_per_minute: 0,
         }
     }
 }
 
 impl Settings {
+    #[cfg(test)]
+    pub(crate) fn for_tests() -> Self {
+        Self {
+            drain_deadline: Duration::from_secs(1),
+            max_message_bytes: 1 << 20,
+            max_age: Duration::from_secs(3600),
+            reply_to_prefixes: Vec::new(),
+            lanes: Lanes { urgent: 1, normal: 1, bulk: 1 },
+            max_work: Duration::from_secs(600),
+            health_listen: None,
+            relay: RelaySettings { batch: 1, lease: Duration::from_secs(60), poll: Duration::from_secs(1) },
+            policies: HashMap::new(),
+            repeats: HashMap::new(),
+            projects: HashMap::new(),
+            default_project: Project::default(),
+        }
+    }
+
     /// The policy of a project.
     pub fn project(&self, name: &str) -> &Project {
         self.projects.get(name).unwrap_or(&self.default_project)

@@ -1,17 +1,22 @@
-//! The worker: lanes, pause, drain.
+//! The worker: its parts, start and drain.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use queue::{Connection, Consumer, Lane, Next, Publisher, Source, topology};
+use queue::{Connection, Consumer, Lane, Publisher, Source, topology};
 use runner::Runner;
 use store::Store;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::flow::{self, Flow};
+use crate::health::Health;
+use crate::rates::Rates;
 use crate::settings::Settings;
-use crate::{dead, handle, patience::chain, relay};
+use crate::vitals::Vitals;
+use crate::{dead, fleet, lane, patience::chain, relay};
 
 /// How long to wait before a queue that cannot be opened is tried again.
 const REOPEN_PAUSE: Duration = Duration::from_secs(2);
@@ -25,6 +30,15 @@ pub enum WorkerError {
     /// The database is not ready.
     #[error("the database is not ready")]
     Database(#[source] store::Error),
+    /// The health endpoints have no address.
+    #[error("worker.health_listen: cannot listen on {address}")]
+    Health {
+        /// Where they should be.
+        address: SocketAddr,
+        /// Why not.
+        #[source]
+        source: std::io::Error,
+    },
 }
 
 /// One stateless worker. Any number may run at the same time, and any of them may be killed.
@@ -32,6 +46,7 @@ pub enum WorkerError {
 pub struct Worker {
     context: Arc<Context>,
     consuming: Connection,
+    health: Option<Health>,
 }
 
 /// What every part of a worker shares.
@@ -43,6 +58,9 @@ pub(crate) struct Context {
     pub(crate) runner: Runner,
     /// Hurries the relay; it looks at the table by itself as well.
     pub(crate) outbox: Notify,
+    pub(crate) flow: watch::Sender<Flow>,
+    pub(crate) vitals: Vitals,
+    pub(crate) rates: Rates,
 }
 
 impl Context {
@@ -65,25 +83,59 @@ impl Worker {
     ) -> Result<Self, WorkerError> {
         store.check_schema().await.map_err(WorkerError::Database)?;
         topology::declare(&consuming).await.map_err(WorkerError::Topology)?;
-        let context = Arc::new(Context { settings, store, publisher, runner, outbox: Notify::new() });
-        Ok(Self { context, consuming })
+        let health = match settings.health_listen {
+            Some(address) => {
+                Some(Health::bind(address).map_err(|source| WorkerError::Health { address, source })?)
+            }
+            None => None,
+        };
+        let context = Arc::new(Context {
+            rates: Rates::new(&settings),
+            settings,
+            store,
+            publisher,
+            runner,
+            outbox: Notify::new(),
+            // Nothing is taken before it is known whether the fleet is paused.
+            flow: watch::Sender::new(Flow::Paused),
+            vitals: Vitals::new(),
+        });
+        Ok(Self { context, consuming, health })
+    }
+
+    /// Where its health endpoints are, if it has any.
+    pub fn health_address(&self) -> Option<SocketAddr> {
+        self.health.as_ref().map(Health::address)
     }
 
     /// Works until `stop`, then finishes or hands back what it holds within the drain deadline.
     pub async fn run(self, stop: CancellationToken) {
         // Cancelled at the drain deadline: calls of the judge end, commits do not.
         let abort = CancellationToken::new();
+        let end = CancellationToken::new();
+        if let Some(health) = self.health {
+            health.serve(self.context.clone(), self.consuming.clone(), end.clone());
+        }
+        let (paused, hears) = watch::channel(false);
+        fleet::hear(&self.context, &paused).await;
+        let mut background = JoinSet::new();
+        let (context, token) = (self.context.clone(), end.clone());
+        background.spawn(async move { fleet::follow(&context, &paused, &token).await });
+        let (context, token) = (self.context.clone(), end.clone());
+        background.spawn(async move { fleet::beat(&context, &token).await });
+        let (context, token) = (self.context.clone(), stop.clone());
+        background.spawn(async move {
+            flow::keep(context.runner.judges(), hears, &context.flow, &token).await;
+        });
         let relay_stop = CancellationToken::new();
         let mut lanes = JoinSet::new();
-        let wanted = self.context.settings.lanes;
-        for (lane, is_wanted) in
-            [(Lane::Urgent, wanted.urgent), (Lane::Normal, wanted.normal), (Lane::Bulk, wanted.bulk)]
-        {
-            if is_wanted {
-                lanes.spawn(consume(
+        for lane in Lane::ALL {
+            for prefetch in lane::shares(self.context.settings.lanes.of(lane)) {
+                lanes.spawn(lane::consume(
                     self.context.clone(),
                     self.consuming.clone(),
                     lane,
+                    prefetch,
                     stop.clone(),
                     abort.clone(),
                 ));
@@ -95,6 +147,7 @@ impl Worker {
         let relay = tokio::spawn(async move { relay::run(&context, &token).await });
 
         stop.cancelled().await;
+        self.context.vitals.stop();
         tracing::info!(
             deadline_ms = self.context.settings.drain_deadline.as_millis(),
             "stopping; finishing what is in work"
@@ -115,6 +168,10 @@ impl Worker {
         }
         relay_stop.cancel();
         log_panic(relay.await);
+        end.cancel();
+        while let Some(joined) = background.join_next().await {
+            log_panic(joined);
+        }
         self.context.store.close().await;
         self.context.publisher.connection().close().await;
         self.consuming.close().await;
@@ -122,55 +179,15 @@ impl Worker {
     }
 }
 
-/// Consumes one lane until the stop, then waits for what it has in work.
-async fn consume(
-    context: Arc<Context>,
-    connection: Connection,
-    lane: Lane,
-    stop: CancellationToken,
-    abort: CancellationToken,
-) {
-    let Some(mut consumer) = open_consumer(&connection, Source::Lane(lane), &stop).await else { return };
-    let judges = context.runner.judges();
-    let mut tasks = JoinSet::new();
-    loop {
-        tokio::select! {
-            next = consumer.next(&stop) => match next {
-                Next::Delivery(delivery) => {
-                    let (context, abort) = (context.clone(), abort.clone());
-                    tasks.spawn(async move { handle::handle(&context, delivery, &abort).await });
-                }
-                Next::Leftover(delivery) => {
-                    if let Err(error) = delivery.requeue().await {
-                        tracing::warn!(error = %chain(&error), "a delivery could not be handed back");
-                    }
-                }
-                Next::Stopped => break,
-            },
-            Some(joined) = tasks.join_next() => log_panic(joined),
-            () = judges.wait_until_unusable(), if !consumer.is_paused() => {
-                tracing::warn!(lane = lane.routing_key(), "the judge cannot be asked; consuming pauses");
-                consumer.pause().await;
-            }
-            () = judges.wait_until_maybe_usable(&stop), if consumer.is_paused() => {
-                tracing::info!(lane = lane.routing_key(), "the judge may be asked again; consuming goes on");
-                consumer.resume();
-            }
-        }
-    }
-    while let Some(joined) = tasks.join_next().await {
-        log_panic(joined);
-    }
-}
-
 /// Opens a queue, however long the broker takes; none when the stop comes first.
 pub(crate) async fn open_consumer(
     connection: &Connection,
     source: Source,
+    prefetch: u16,
     stop: &CancellationToken,
 ) -> Option<Consumer> {
     loop {
-        match Consumer::open(connection, source).await {
+        match Consumer::open_with(connection, source, prefetch).await {
             Ok(consumer) => return Some(consumer),
             Err(error) => {
                 tracing::warn!(queue = source.queue(), error = %chain(&error), "the queue cannot be read yet")
@@ -184,7 +201,7 @@ pub(crate) async fn open_consumer(
 }
 
 /// A panic is a defect of one delivery: it goes back to its queue, its neighbours go on.
-fn log_panic(joined: Result<(), tokio::task::JoinError>) {
+pub(crate) fn log_panic(joined: Result<(), tokio::task::JoinError>) {
     if let Err(error) = joined {
         tracing::error!(error = %error, "a task ended by a panic");
     }

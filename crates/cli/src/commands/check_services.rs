@@ -1,6 +1,6 @@
 //! `groundcrew check services`: can a worker start here?
 
-use std::net::IpAddr;
+use std::time::Duration;
 
 use queue::topology::{self, Finding, Presence};
 use queue::{Connection, Purpose};
@@ -166,30 +166,17 @@ async fn judge(settings: &Settings) -> Service {
 async fn reach(judge: &Judge) -> Service {
     match models(judge).await {
         Ok((status, body)) => models_of(judge, status, &body),
-        Err(error) => Service::wrong("judge", chain(&error), "start the judge, or correct its base_url"),
+        Err(error) => Service::wrong("judge", chain(&*error), "start the judge, or correct its base_url"),
     }
 }
 
 /// Asks for the list of models: the one question that costs nothing.
-async fn models(judge: &Judge) -> Result<(StatusCode, Vec<u8>), reqwest::Error> {
-    let profile = judge.profile.settings();
-    let mut builder = reqwest::Client::builder()
-        .user_agent(concat!("groundcrew/", env!("CARGO_PKG_VERSION")))
-        .redirect(reqwest::redirect::Policy::none())
-        .timeout(std::time::Duration::from_millis(profile.connect_timeout_ms.saturating_mul(2)));
-    let url = judge.profile.models_endpoint();
-    let is_loopback = match url.host_str().map(|host| host.trim_matches(['[', ']'])) {
-        Some("localhost") => true,
-        Some(host) => host.parse().is_ok_and(|address: IpAddr| address.is_loopback()),
-        None => false,
-    };
-    if is_loopback {
-        builder = builder.no_proxy();
-    }
-    if url.scheme() == "http" {
-        builder = builder.tls_certs_only([]);
-    }
-    let request = builder.build()?.get(url).headers(judge.profile.headers().clone());
+async fn models(judge: &Judge) -> Result<(StatusCode, Vec<u8>), Box<dyn std::error::Error>> {
+    let patience = Duration::from_millis(judge.profile.settings().connect_timeout_ms.saturating_mul(2));
+    let request = judge::client(&judge.profile)?
+        .get(judge.profile.models_endpoint())
+        .headers(judge.profile.headers().clone())
+        .timeout(patience);
     let response = request.send().await.map_err(reqwest::Error::without_url)?;
     let status = response.status();
     Ok((status, response.bytes().await.map_err(reqwest::Error::without_url)?.to_vec()))

@@ -2,10 +2,10 @@
 
 use queue::{Envelope, Lane, Message, Target};
 use serde::Serialize;
-use store::{DeadLetterView, DeadSource, DeadStatus, Store, UnknownWord};
+use store::{DeadFilter, DeadLetterView, DeadReason, DeadSource, DeadStatus, Store, UnknownWord};
 use uuid::Uuid;
 
-use crate::args::{DeadDiscard, DeadList, DeadReplay, DeadShow};
+use crate::args::{DeadDiscard, DeadList, DeadReplay, DeadShow, WhichDead};
 use crate::config::Settings;
 use crate::failure::{Failure, Outcome, chain};
 use crate::output::{self, Output};
@@ -13,14 +13,23 @@ use crate::{services, terminal};
 
 use super::table;
 
-/// How many are replayed at most by one `--all`.
-const ALL: u32 = 100_000;
-
 /// Lists dead letters.
 pub(crate) async fn list(args: &DeadList, settings: &Settings) -> Outcome {
-    let (status, source) = (word::<DeadStatus>(&args.status)?, source(args.source.as_deref())?);
+    let status = word::<DeadStatus>(&args.status)?;
+    let filter = DeadFilter {
+        status: Some(status),
+        source: source(args.source.as_deref())?,
+        reason: args.reason.clone(),
+        project: args.project.clone(),
+    };
     let store = services::store(settings).await?;
-    let letters = store.dead_list(Some(status), source, args.limit).await.map_err(services::database)?;
+    if args.by_reason {
+        let reasons = store.dead_reasons(&filter, args.limit).await.map_err(services::database)?;
+        store.close().await;
+        print_reasons(&reasons, status, args.json.json);
+        return Ok(());
+    }
+    let letters = store.dead_list(&filter, args.limit).await.map_err(services::database)?;
     store.close().await;
     let mut output = Output::new();
     if args.json.json {
@@ -49,6 +58,34 @@ pub(crate) async fn list(args: &DeadList, settings: &Settings) -> Outcome {
         output.line("there may be more: see --limit");
     }
     Ok(())
+}
+
+fn print_reasons(reasons: &[DeadReason], status: DeadStatus, json: bool) {
+    let mut output = Output::new();
+    if json {
+        output.json(&reasons);
+        return;
+    }
+    if reasons.is_empty() {
+        output.line(format!("no dead letters are {status}"));
+        return;
+    }
+    let rows: Vec<[String; 5]> = reasons
+        .iter()
+        .map(|group| {
+            [
+                group.letters.to_string(),
+                group.source.to_string(),
+                group.last_seen_at.format("%Y-%m-%d %H:%M").to_string(),
+                group.example.to_string(),
+                terminal::line(&group.reason),
+            ]
+        })
+        .collect();
+    for line in table::lines(["letters", "source", "last (UTC)", "one of them", "reason"], &rows) {
+        output.line(line);
+    }
+    output.line("replay or discard a group with: groundcrew queue dead replay --source SOURCE --reason TEXT");
 }
 
 /// Shows one dead letter whole.
@@ -133,14 +170,8 @@ struct Failed {
 
 /// Sends dead letters to the queue again.
 pub(crate) async fn replay(args: &DeadReplay, settings: &Settings) -> Outcome {
-    let source = source(args.source.as_deref())?;
     let store = services::store(settings).await?;
-    let ids = if args.all {
-        let open = store.dead_list(Some(DeadStatus::Open), source, ALL).await.map_err(services::database)?;
-        open.into_iter().map(|letter| letter.id).collect()
-    } else {
-        args.ids.clone()
-    };
+    let ids = which(&args.which, &store).await?;
     let mut answer = Answer::default();
     if !ids.is_empty() {
         let publisher = services::publisher(settings).await?;
@@ -157,6 +188,20 @@ pub(crate) async fn replay(args: &DeadReplay, settings: &Settings) -> Outcome {
     }
     store.close().await;
     conclude(&answer, "replayed", args.json.json)
+}
+
+/// The ids that are meant: those that were named, or the open ones that fit.
+async fn which(which: &WhichDead, store: &Store) -> Result<Vec<Uuid>, Failure> {
+    if !which.ids.is_empty() {
+        return Ok(which.ids.clone());
+    }
+    let filter = DeadFilter {
+        status: Some(DeadStatus::Open),
+        source: source(which.source.as_deref())?,
+        reason: which.reason.clone(),
+        project: which.project.clone(),
+    };
+    store.dead_ids(&filter, which.limit).await.map_err(services::database)
 }
 
 async fn replay_one(store: &Store, publisher: &queue::Publisher, id: Uuid) -> Outcome {
@@ -202,16 +247,20 @@ pub(crate) async fn discard(args: &DeadDiscard, settings: &Settings) -> Outcome 
         return Err(Failure::usage("--note is empty: say why nothing more has to be done"));
     }
     let store = services::store(settings).await?;
+    let ids = which(&args.which, &store).await?;
     let mut answer = Answer::default();
-    for id in &args.ids {
-        match store.dead_mark(*id, DeadStatus::Discarded, Some(&args.note)).await {
-            Ok(true) => answer.done.push(*id),
+    let bar = output::progress(ids.len(), "discarding");
+    for id in ids {
+        match store.dead_mark(id, DeadStatus::Discarded, Some(&args.note)).await {
+            Ok(true) => answer.done.push(id),
             Ok(false) => {
-                answer.failed.push(Failed { id: *id, reason: "there is no dead letter of this id".into() })
+                answer.failed.push(Failed { id, reason: "there is no dead letter of this id".into() });
             }
-            Err(error) => answer.failed.push(Failed { id: *id, reason: chain(&error) }),
+            Err(error) => answer.failed.push(Failed { id, reason: chain(&error) }),
         }
+        bar.inc(1);
     }
+    bar.finish_and_clear();
     store.close().await;
     conclude(&answer, "discarded", args.json.json)
 }

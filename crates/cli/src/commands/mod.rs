@@ -5,6 +5,7 @@ pub(crate) mod check_reply;
 pub(crate) mod check_services;
 pub(crate) mod check_trace;
 pub(crate) mod dead;
+pub(crate) mod fleet;
 mod lines;
 pub(crate) mod migrate;
 pub(crate) mod practice;

@@ -27,6 +27,8 @@ const PAUSE: Duration = Duration::from_millis(500);
 struct Answer {
     lane: String,
     confirmed: usize,
+    /// Traces that --sample left out.
+    left_out: usize,
     refused: Vec<Refused>,
 }
 
@@ -40,19 +42,32 @@ struct Refused {
 /// Sends every line and waits until the broker has confirmed it.
 pub(crate) async fn run(args: &Publish, settings: &Settings) -> Outcome {
     let bytes = read(&args.file)?;
-    let lines: Vec<Line<'_>> = lines(&bytes).collect();
+    let mut lines: Vec<Line<'_>> = lines(&bytes).collect();
+    let all = lines.len();
     let lane = queue::Lane::from(args.lane);
     let mut answer = Answer { lane: lane.to_string(), ..Answer::default() };
     if args.check {
         answer.refused = lines.iter().filter_map(undecodable).collect();
+    }
+    if let Some(rate) = args.sample {
+        lines.retain(|line| is_in(line, rate, settings));
+        answer.left_out = all - lines.len();
     }
     if answer.refused.is_empty() && !lines.is_empty() {
         let publisher = services::publisher(settings).await?;
         send(&publisher, lane, &lines, &mut answer).await;
         publisher.connection().close().await;
     }
-    print(&answer, args, &args.file, lines.len());
+    print(&answer, args, &args.file, all);
     if answer.refused.is_empty() { Ok(()) } else { Err(Failure::not_fine()) }
+}
+
+/// Whether a line is sent: one that is no trace in any case, so that it is looked at.
+fn is_in(line: &Line<'_>, rate: Option<f64>, settings: &Settings) -> bool {
+    trace::decode(line.bytes).map_or(true, |trace| {
+        let rate = rate.unwrap_or_else(|| settings.worker.project(&trace.project).sample_rate);
+        trace::sampling::is_in(&trace, rate)
+    })
 }
 
 fn undecodable(line: &Line<'_>) -> Option<Refused> {
@@ -129,10 +144,15 @@ fn print(answer: &Answer, args: &Publish, file: &Path, lines: usize) {
     let source =
         if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() };
     output.line(format!(
-        "{}: {} confirmed, {} refused (lane {})",
+        "{}: {} confirmed, {} refused{} (lane {})",
         terminal::line(&source),
         answer.confirmed,
         answer.refused.len(),
+        if answer.left_out > 0 {
+            format!(", {} left out by --sample", answer.left_out)
+        } else {
+            String::new()
+        },
         answer.lane
     ));
 }

@@ -72,5 +72,6 @@ fn refused(error: WorkerError) -> Failure {
     match error {
         WorkerError::Topology(error) => services::broker(error),
         WorkerError::Database(error) => services::database(error),
+        error @ WorkerError::Health { .. } => Failure::usage(error),
     }
 }

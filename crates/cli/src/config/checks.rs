@@ -69,6 +69,7 @@ fn times(raw: &Raw, sources: &mut Sources) {
         );
     }
     patience(raw, sources);
+    work(raw, sources);
 }
 
 fn judge_times(section: &Key, judge: &Judge, raw: &Raw, sources: &mut Sources) {
@@ -81,7 +82,20 @@ fn judge_times(section: &Key, judge: &Judge, raw: &Raw, sources: &mut Sources) {
         &key("total_timeout_s"),
         total,
     );
+    at_most(
+        sources,
+        &key("connect_timeout_s"),
+        judge.connect_timeout_s.get(),
+        &key("read_timeout_s"),
+        judge.read_timeout_s.get(),
+    );
     at_most(sources, &key("read_timeout_s"), judge.read_timeout_s.get(), &key("total_timeout_s"), total);
+    if judge.limit_share.0 < judge::LEAST_SHARE {
+        sources.note(
+            &key("limit_share"),
+            "must be at least 0.0001: a process without a share could ask nothing".into(),
+        );
+    }
     at_most(
         sources,
         &key("retry_after_min_s"),
@@ -125,6 +139,31 @@ fn patience(raw: &Raw, sources: &mut Sources) {
                 "{} tries of {whose} ({}) take longer than the {} s after which the broker takes a delivery back",
                 tries.get(),
                 total.as_secs_f64(),
+                BROKER_PATIENCE.as_secs()
+            ),
+        );
+    }
+}
+
+/// What is in work ends, with the longest call that may begin in its last moment, before the broker takes it back.
+fn work(raw: &Raw, sources: &mut Sources) {
+    let calls = std::iter::once(("judge.total_timeout_s".to_owned(), &raw.judge))
+        .chain(
+            raw.judges
+                .iter()
+                .map(|(name, judge)| (Key::new(&["judges", name, "total_timeout_s"]).to_string(), judge)),
+        )
+        .map(|(key, judge)| (judge.total_timeout_s.get(), key))
+        .max();
+    let Some((longest, key)) = calls else { return };
+    let most = raw.worker.max_work_s.get() + judge::TURN_PATIENCE + longest;
+    if most >= BROKER_PATIENCE {
+        sources.note(
+            &Key::new(&["worker", "max_work_s"]),
+            format!(
+                "with {key} ({}) and the {} s that a call waits for its turn at most, that is longer than the {} s after which the broker takes a delivery back",
+                longest.as_secs_f64(),
+                judge::TURN_PATIENCE.as_secs(),
                 BROKER_PATIENCE.as_secs()
             ),
         );

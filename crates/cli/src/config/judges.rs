@@ -4,7 +4,7 @@ use judge::{Limits, Price, Profile, ProfileError, ProfileSettings};
 
 use super::key::Key;
 use super::raw::{self, Raw};
-use super::settings::{Judge, secret};
+use super::settings::{Judge, authorities, secret};
 use super::sources::Sources;
 
 /// How the practice judge's only model may be called: a short word, or its own name.
@@ -75,6 +75,7 @@ fn judge(section: &Key, name: &str, raw: &raw::Judge, sources: &mut Sources) -> 
     let price = price(section, raw, sources);
     let settings = ProfileSettings {
         api_key,
+        authorities: authorities(&raw.ca_file, &key("ca_file"), sources),
         price,
         practice: raw.practice.unwrap_or(is_called_practice),
         ..profile_settings(name, raw)
@@ -125,7 +126,11 @@ fn profile_settings(name: &str, raw: &raw::Judge) -> ProfileSettings {
 fn limits(raw: &raw::Judge) -> Limits {
     Limits {
         max_concurrency: raw.max_concurrency.count(),
+        start_concurrency: raw.start_concurrency.count(),
         recover_after: raw.recover_after.small(),
+        requests_per_minute: raw.requests_per_minute.small(),
+        tokens_per_minute: raw.tokens_per_minute.small(),
+        limit_share: raw.limit_share.0,
         breaker_failures: raw.breaker_failures.small(),
         breaker_open_ms: raw.breaker_open_s.ms(),
         breaker_permanent_open_ms: raw.breaker_permanent_open_s.ms(),

@@ -43,6 +43,7 @@ pub(crate) struct Raw {
 pub(crate) struct Database {
     pub(crate) url: Secret,
     pub(crate) url_file: String,
+    pub(crate) ca_file: String,
     pub(crate) max_connections: Whole<4, 1000>,
     pub(crate) acquire_timeout_s: Timeout,
     pub(crate) statement_timeout_s: Timeout,
@@ -54,6 +55,7 @@ pub(crate) struct Database {
 pub(crate) struct Queue {
     pub(crate) url: Secret,
     pub(crate) url_file: String,
+    pub(crate) ca_file: String,
     pub(crate) heartbeat_s: Whole<1, 600>,
     pub(crate) connect_timeout_s: Timeout,
     pub(crate) publish_timeout_s: Timeout,
@@ -76,6 +78,7 @@ pub(crate) struct Judge {
     pub(crate) api_key_file: String,
     pub(crate) api_key_header: String,
     pub(crate) api_version: String,
+    pub(crate) ca_file: String,
     #[serde(default)]
     pub(crate) fallback: Vec<String>,
     pub(crate) structured_output: StructuredOutput,
@@ -92,7 +95,11 @@ pub(crate) struct Judge {
     pub(crate) total_timeout_s: Timeout,
     pub(crate) max_reply_bytes: Whole<1024, 67_108_864>,
     pub(crate) max_concurrency: Whole<1, 10_000>,
+    pub(crate) start_concurrency: Whole<1, 10_000>,
     pub(crate) recover_after: Whole<1, 1_000_000>,
+    pub(crate) requests_per_minute: Whole<0, 100_000_000>,
+    pub(crate) tokens_per_minute: Whole<0, 4_000_000_000>,
+    pub(crate) limit_share: Share,
     pub(crate) breaker_failures: Whole<1, 1_000_000>,
     pub(crate) breaker_open_s: Span,
     pub(crate) breaker_permanent_open_s: Span,
@@ -120,10 +127,13 @@ pub(crate) struct Price {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Worker {
-    pub(crate) concurrency_urgent: Whole<0, 2000>,
-    pub(crate) concurrency_normal: Whole<0, 2000>,
-    pub(crate) concurrency_bulk: Whole<0, 2000>,
+    pub(crate) concurrency_urgent: Whole<0, 20_000>,
+    pub(crate) concurrency_normal: Whole<0, 20_000>,
+    pub(crate) concurrency_bulk: Whole<0, 20_000>,
     pub(crate) drain_deadline_s: Span,
+    pub(crate) max_work_s: Span,
+    pub(crate) watchdog_s: Span,
+    pub(crate) health_listen: String,
     pub(crate) max_message_bytes: Whole<1024, 134_217_728>,
     pub(crate) max_age_h: Whole<1, 720>,
     pub(crate) quick_tries: Whole<1, 20>,
@@ -177,6 +187,8 @@ pub(crate) struct Project {
     pub(crate) high_risk_domains: Vec<String>,
     pub(crate) sample_passed: Share,
     pub(crate) sample_passed_high_risk: Share,
+    pub(crate) sample_rate: Share,
+    pub(crate) rate_per_minute: Whole<0, 1_000_000_000>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -1,6 +1,8 @@
 //! The configuration as it is used: the types of the other crates, checked.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use audit::policy::{Budget, Policy};
@@ -33,6 +35,7 @@ pub(crate) struct Settings {
 #[derive(Debug, Clone)]
 pub(crate) struct Database {
     pub(crate) url: Option<Secret>,
+    pub(crate) ca_file: Option<PathBuf>,
     pub(crate) max_connections: u32,
     pub(crate) acquire_timeout: Duration,
     pub(crate) statement_timeout: Duration,
@@ -74,6 +77,8 @@ pub(super) fn check(raw: Raw, sources: &mut Sources) -> Option<Settings> {
         raw.projects.iter().map(|(name, project)| (name.clone(), project_of(project))).collect();
     let database = Database {
         url: database_url,
+        ca_file: authorities(&raw.database.ca_file, &Key::new(&["database", "ca_file"]), sources)
+            .map(|_| PathBuf::from(&raw.database.ca_file)),
         max_connections: raw.database.max_connections.small(),
         acquire_timeout: raw.database.acquire_timeout_s.get(),
         statement_timeout: raw.database.statement_timeout_s.get(),
@@ -85,10 +90,12 @@ pub(super) fn check(raw: Raw, sources: &mut Sources) -> Option<Settings> {
         max_age,
         reply_to_prefixes: raw.worker.reply_to_prefixes.clone(),
         lanes: Lanes {
-            urgent: raw.worker.concurrency_urgent.get() > 0,
-            normal: raw.worker.concurrency_normal.get() > 0,
-            bulk: raw.worker.concurrency_bulk.get() > 0,
+            urgent: raw.worker.concurrency_urgent.small(),
+            normal: raw.worker.concurrency_normal.small(),
+            bulk: raw.worker.concurrency_bulk.small(),
         },
+        max_work: raw.worker.max_work_s.get(),
+        health_listen: health_listen(&raw.worker.health_listen, sources),
         relay: RelaySettings {
             batch: raw.relay.batch.small(),
             lease: raw.relay.lease_s.get(),
@@ -124,7 +131,6 @@ fn database_url(raw: &raw::Database, sources: &mut Sources) -> Option<Secret> {
 }
 
 fn queue_settings(raw: &Raw, sources: &mut Sources) -> Queue {
-    let worker = &raw.worker;
     let options = queue::Options {
         name: "groundcrew".into(),
         heartbeat_s: raw.queue.heartbeat_s.tiny(),
@@ -133,14 +139,11 @@ fn queue_settings(raw: &Raw, sources: &mut Sources) -> Queue {
         settle_timeout: raw.queue.settle_timeout_s.get(),
         retry_tiers: raw.queue.retry_tiers_s.iter().map(|tier| tier.get()).collect(),
         delivery_limit: raw.queue.delivery_limit.small(),
-        // The broker hands out what is worked on at once, and nothing more. A lane that is left alone is not read.
-        prefetch: queue::Prefetch {
-            urgent: worker.concurrency_urgent.tiny().max(1),
-            normal: worker.concurrency_normal.tiny().max(1),
-            bulk: worker.concurrency_bulk.tiny().max(1),
-            ..queue::Prefetch::default()
-        },
+        // Workers say themselves how much each of their consumers may hold.
+        prefetch: queue::Prefetch::default(),
         publish_channels: raw.queue.publish_channels.count(),
+        watchdog: raw.worker.watchdog_s.get(),
+        authorities: authorities(&raw.queue.ca_file, &Key::new(&["queue", "ca_file"]), sources),
     };
     let url_file = Key::new(&["queue", "url_file"]);
     let Some(url) = secret(&raw.queue.url, &raw.queue.url_file, &url_file, sources) else {
@@ -155,6 +158,37 @@ fn queue_settings(raw: &Raw, sources: &mut Sources) -> Queue {
         Err(error) => {
             sources.note(&Key::new(&["queue", "url"]), error.to_string());
             Queue { settings: None }
+        }
+    }
+}
+
+fn health_listen(text: &str, sources: &mut Sources) -> Option<SocketAddr> {
+    let text = text.trim();
+    if text.is_empty() {
+        return None;
+    }
+    let address = text.parse();
+    if address.is_err() {
+        let message = "expected an address and a port, such as 127.0.0.1:9090, or nothing".into();
+        sources.note(&Key::new(&["worker", "health_listen"]), message);
+    }
+    address.ok()
+}
+
+/// The certificates of a file.
+pub(super) fn authorities(file: &str, key: &Key, sources: &mut Sources) -> Option<String> {
+    if file.is_empty() {
+        return None;
+    }
+    match std::fs::read_to_string(file) {
+        Ok(text) if text.contains("-----BEGIN CERTIFICATE-----") => Some(text),
+        Ok(_) => {
+            sources.note(key, "the file holds no certificate in PEM form".into());
+            None
+        }
+        Err(error) => {
+            sources.note(key, format!("the file cannot be read: {error}"));
+            None
         }
     }
 }
@@ -211,5 +245,7 @@ fn project_of(raw: &raw::Project) -> Project {
             sample_passed: raw.sample_passed.0,
             sample_passed_high_risk: raw.sample_passed_high_risk.0,
         },
+        sample_rate: raw.sample_rate.0,
+        rate_per_minute: raw.rate_per_minute.small(),
     }
 }

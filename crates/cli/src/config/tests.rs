@@ -105,6 +105,7 @@ fn another(key: &Key, default: &Value) -> String {
         "judge.currency" => "EUR".into(),
         "project_defaults.evidence_threshold" => "strict".into(),
         "worker.claim_extraction" => "judge".into(),
+        "worker.health_listen" => "127.0.0.1:9090".into(),
         "prompts.dir" => env!("CARGO_MANIFEST_DIR").into(),
         "log.format" => "json".into(),
         "log.level" => "debug".into(),

@@ -16,6 +16,8 @@ const COMMANDS: &[&str] = &[
     "review list",
     "queue",
     "queue status",
+    "queue pause",
+    "queue resume",
     "queue dead",
     "queue dead list",
     "queue dead show",

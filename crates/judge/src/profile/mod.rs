@@ -87,6 +87,9 @@ pub struct ProfileSettings {
     /// What families of models want different, by the beginning of their names. Goes before the built-in table.
     #[serde(default)]
     pub model_map: BTreeMap<String, ModelRule>,
+    /// Certificates of authorities, as PEM, that the judge's may be signed by besides those that the system trusts.
+    #[serde(default)]
+    pub authorities: Option<String>,
     /// How long connecting may take, in milliseconds.
     #[serde(default = "default_connect_timeout_ms")]
     pub connect_timeout_ms: u64,
@@ -251,6 +254,7 @@ impl ProfileSettings {
             max_tokens_key: MaxTokensKey::default(),
             extra_params: Map::new(),
             model_map: BTreeMap::new(),
+            authorities: None,
             connect_timeout_ms: default_connect_timeout_ms(),
             read_timeout_ms: default_read_timeout_ms(),
             total_timeout_ms: default_total_timeout_ms(),

@@ -83,6 +83,9 @@ async fn limits_that_make_no_sense_are_refused_by_name() {
     let server = Server::sending("").await;
     for (key, limits) in [
         ("max_concurrency", Limits { max_concurrency: 0, ..Limits::default() }),
+        ("start_concurrency", Limits { start_concurrency: 0, ..Limits::default() }),
+        ("limit_share", Limits { limit_share: 0.0, ..Limits::default() }),
+        ("limit_share", Limits { limit_share: f64::NAN, ..Limits::default() }),
         ("recover_after", Limits { recover_after: 0, ..Limits::default() }),
         ("breaker_failures", Limits { breaker_failures: 0, ..Limits::default() }),
         ("breaker_open_ms", Limits { breaker_open_ms: 0, ..Limits::default() }),

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use judge::{Judge, Judges, Limits, ProfileSettings};
+use judge::{Availability, Judge, Judges, Limits, ProfileSettings};
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 
 use crate::server::{Server, ask, completion, judge, response};
 
@@ -40,26 +39,21 @@ async fn a_judge_that_would_refuse_is_passed_over() {
 
 #[tokio::test]
 async fn work_pauses_only_while_no_judge_can_be_asked() {
-    let pause = Server::sending(response("429 Slow\r\nretry-after-ms: 1500", "")).await;
+    let pause = Server::sending(response("429 Slow\r\nretry-after-ms: 600", "")).await;
     let judges = Judges::new(named("a", &pause), vec![named("b", &pause)]).unwrap();
-    assert!(waits(judges.wait_until_unusable()).await);
-    let waiting = tokio::spawn({
-        let judges = judges.clone();
-        async move { judges.wait_until_unusable().await }
-    });
+    let mut watch = judges.watch();
+    assert_eq!(watch.now(), Availability::Full);
     ask(judges.turn().judge()).await.unwrap_err();
-    assert!(waits(judges.wait_until_unusable()).await, "one can still be asked");
-    ask(judges.turn().judge()).await.unwrap_err();
-    waiting.await.unwrap();
-    assert_eq!(judges.turn().judge().name(), "a", "all would refuse, so the first one says how long");
+    watch.changed().await;
+    assert_eq!(watch.now(), Availability::Full, "one can still be asked");
+    assert!(waits(watch.changed()).await);
 
-    let stop = CancellationToken::new();
-    assert!(waits(judges.wait_until_maybe_usable(&stop)).await);
-    judges.wait_until_maybe_usable(&stop).await;
-    assert!(waits(judges.wait_until_unusable()).await);
     ask(judges.turn().judge()).await.unwrap_err();
-    stop.cancel();
-    judges.wait_until_maybe_usable(&stop).await;
+    watch.changed().await;
+    assert_eq!(watch.now(), Availability::None);
+    assert_eq!(judges.turn().judge().name(), "a", "all would refuse, so the first one says how long");
+    watch.changed().await;
+    assert_eq!(watch.now(), Availability::Probe, "the time of the first one is over");
 }
 
 #[tokio::test]

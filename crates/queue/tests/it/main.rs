@@ -9,3 +9,4 @@ mod outages;
 mod publishing;
 mod retrying;
 mod topology;
+mod watchdog;

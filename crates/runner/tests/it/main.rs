@@ -4,6 +4,7 @@
 
 mod fallback;
 mod replies;
+mod terms;
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use chrono::Utc;
 use judge::{Judge, Judges, Limits, Profile, ProfileSettings};
 use practice::{Fault, Faults, Server, Settings};
 use runner::memory::MemorySink;
-use runner::{Delivery, Run, Runner};
+use runner::{Delivery, Run, Runner, Terms};
 use tokio_util::sync::CancellationToken;
 use trace::{Kind, Requirements};
 
@@ -42,6 +43,12 @@ impl TestJudge {
         TestJudge { server: Server::start("127.0.0.1:0".parse().unwrap(), settings).await.unwrap() }
     }
 
+    /// One that takes its time before it does the same to every question.
+    pub async fn slow(fault: Fault, latency_ms: u64) -> TestJudge {
+        let settings = Settings { faults: Faults::always(fault), latency_ms, ..Settings::default() };
+        TestJudge { server: Server::start("127.0.0.1:0".parse().unwrap(), settings).await.unwrap() }
+    }
+
     /// A profile of that name for it.
     pub fn judge(&self, name: &str) -> Judge {
         judge(name, &self.server.base_url())
@@ -65,6 +72,11 @@ pub fn judge(name: &str, base_url: &str) -> Judge {
 
 /// Runs one audit; returns how it ended and all attempts.
 pub async fn run(judges: Judges) -> (Run, Vec<Attempt>) {
+    run_on(judges, Terms::default()).await
+}
+
+/// The same, on these terms.
+pub async fn run_on(judges: Judges, terms: Terms) -> (Run, Vec<Attempt>) {
     let settings = runner::Settings {
         cut: Cut { max_chars: 6000, claims_per_call: 8, extraction: Extraction::Sentences },
         prompts: Library::embedded().unwrap(),
@@ -96,7 +108,10 @@ pub async fn run(judges: Judges) -> (Run, Vec<Attempt>) {
         policy: Policy::of(Kind::Faithfulness),
     };
     let sink = MemorySink::default();
-    let run = Runner::new(judges, settings).run(delivery, &sink, &CancellationToken::new()).await.unwrap();
+    let run = Runner::new(judges, settings)
+        .run_on(delivery, terms, &sink, &CancellationToken::new())
+        .await
+        .unwrap();
     let mut attempts: Vec<Attempt> = sink.attempts().into_iter().map(|(_, attempt)| attempt).collect();
     if let Run::Ended(ending) = &run {
         attempts.extend(ending.attempts.clone());

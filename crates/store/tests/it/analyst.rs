@@ -3,8 +3,10 @@
 use std::str::FromStr;
 
 use audit::routing::Disposition;
+use chrono::Utc;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, Row};
+use store::SampledOut;
 use uuid::Uuid;
 
 use crate::fixture::{Database, in_database};
@@ -39,16 +41,18 @@ async fn an_analyst_reads_the_views_and_nothing_else() {
             event.id = audit::record::derived_id(again.key.id(), &event.routing_key);
         }
         store.finish(again).await.unwrap();
+        let left_out = SampledOut { project: "p".into(), day: Utc::now().date_naive(), traces: 1 };
+        store.count_sampled_out(vec![left_out]).await.unwrap();
         let (mut analyst, role) = analyst(&database).await;
         let views = relations(&database, "analytics").await;
-        assert_eq!(views.len(), 6);
+        assert_eq!(views.len(), 7);
         for view in views {
             let sql = AssertSqlSafe(format!("select count(*) from analytics.{view}"));
             let rows: i64 = sqlx::query_scalar(sql).fetch_one(&mut analyst).await.unwrap();
             assert!(rows > 0, "analytics.{view}");
         }
         let tables = relations(&database, "groundcrew").await;
-        assert_eq!(tables.len(), 10, "the list of migrations is one of them");
+        assert_eq!(tables.len(), 13, "the list of migrations is one of them");
         for table in tables {
             let sql = AssertSqlSafe(format!("select count(*) from groundcrew.{table}"));
             let error = sqlx::query(sql).execute(&mut analyst).await.unwrap_err();

@@ -1,11 +1,15 @@
 //! Dead letters: kept once, settled, opened again.
 
 use serde_json::json;
-use store::{DeadLetter, DeadSource, DeadStatus};
+use store::{DeadFilter, DeadLetter, DeadSource, DeadStatus};
 use uuid::Uuid;
 
 use crate::fixture::in_database;
 use crate::sample::at;
+
+fn only(status: Option<DeadStatus>, source: Option<DeadSource>) -> DeadFilter {
+    DeadFilter { status, source, ..DeadFilter::default() }
+}
 
 fn letter(body: &str, kinds: &[&str]) -> DeadLetter {
     DeadLetter {
@@ -64,14 +68,55 @@ async fn another_reason_generation_or_body_is_another_row() {
             store.bury(DeadLetter { source: DeadSource::Oversized, ..letter("x", &[]) }).await.unwrap(),
         ];
         store.dead_mark(ids[0], DeadStatus::Discarded, None).await.unwrap();
-        let open = store.dead_list(Some(DeadStatus::Open), None, 10).await.unwrap();
+        let open = store.dead_list(&only(Some(DeadStatus::Open), None), 10).await.unwrap();
         assert_eq!(open.len(), 3);
         assert!(open.iter().all(|letter| letter.body.is_none()), "lists carry no bodies");
-        let oversized = store.dead_list(None, Some(DeadSource::Oversized), 10).await.unwrap();
+        let oversized = store.dead_list(&only(None, Some(DeadSource::Oversized)), 10).await.unwrap();
         assert_eq!(oversized.iter().map(|letter| letter.id).collect::<Vec<_>>(), [ids[3]]);
-        assert_eq!(store.dead_list(None, None, 2).await.unwrap().len(), 2);
+        assert_eq!(store.dead_list(&DeadFilter::default(), 2).await.unwrap().len(), 2);
         assert!(!store.dead_mark(Uuid::nil(), DeadStatus::Discarded, None).await.unwrap());
         assert_eq!(store.dead_show(Uuid::nil()).await.unwrap(), None);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn they_are_grouped_and_found_by_reason_whatever_the_numbers() {
+    in_database(|_, store| async move {
+        for (at, reason) in ["delivered 50 times", "delivered 7 times", "the disc is full"].iter().enumerate()
+        {
+            let project = Some(if at == 1 { "town" } else { "shop" }.to_owned());
+            let letter = DeadLetter { reason: (*reason).into(), project, ..letter(reason, &[]) };
+            store.bury(letter).await.unwrap();
+        }
+        let problem = json!([{ "path": "$.retrieval.chunks[12].rank", "message": "expected a number" }]);
+        store.bury(DeadLetter { problems: problem, ..letter("p", &[]) }).await.unwrap();
+
+        let groups = store.dead_reasons(&DeadFilter::default(), 10).await.unwrap();
+        let counted: Vec<(i64, &str)> =
+            groups.iter().map(|group| (group.letters, group.reason.as_str())).collect();
+        assert_eq!(
+            counted,
+            [
+                (2, "delivered # times"),
+                (1, "delivered # times: $.retrieval.chunks[#].rank: expected a number"),
+                (1, "the disc is full"),
+            ]
+        );
+        let found = async |reason: &str, project: Option<&str>| {
+            let filter = DeadFilter {
+                reason: Some(reason.into()),
+                project: project.map(str::to_owned),
+                ..DeadFilter::default()
+            };
+            store.dead_ids(&filter, None).await.unwrap().len()
+        };
+        assert_eq!(found("delivered # times", None).await, 3);
+        assert_eq!(found("delivered 99 times", None).await, 3, "a number stands for any");
+        assert_eq!(found("delivered", Some("town")).await, 1);
+        assert_eq!(found("chunks[3]", None).await, 1);
+        assert_eq!(found("nothing of the kind", None).await, 0);
+        assert_eq!(store.dead_ids(&DeadFilter::default(), Some(2)).await.unwrap().len(), 2);
     })
     .await;
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
-use store::{AuditLine, Bodies, DeadLetterView, DeadStatus, Store, TraceView};
+use store::{AuditLine, Bodies, DeadFilter, DeadLetterView, DeadStatus, Store, TraceView};
 use uuid::Uuid;
 
 use crate::commands::dead::{dead_reason, first_problem};
@@ -171,7 +171,8 @@ impl Feed {
     /// What has come since the last look, oldest first.
     pub(super) async fn next(&mut self, store: &Store) -> Result<Vec<Item>, Failure> {
         let mut items = self.audits(store).await?;
-        let dead = store.dead_list(Some(DeadStatus::Open), None, PAGE).await.map_err(services::database)?;
+        let open = DeadFilter { status: Some(DeadStatus::Open), ..DeadFilter::default() };
+        let dead = store.dead_list(&open, PAGE).await.map_err(services::database)?;
         items.extend(dead.into_iter().filter(|letter| self.since <= letter.last_seen_at).map(Item::dead));
         items.retain(|item| self.is_new(item));
         items.sort_by_key(Item::time);

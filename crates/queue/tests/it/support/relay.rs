@@ -2,7 +2,7 @@
 //! client what only a broker in need would say.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -16,6 +16,7 @@ pub struct Relay {
 
 struct Shared {
     frozen: watch::Sender<bool>,
+    mute: AtomicBool,
     injections: broadcast::Sender<Vec<u8>>,
     clients: AtomicUsize,
 }
@@ -26,6 +27,7 @@ impl Relay {
         let address = listener.local_addr().unwrap().to_string();
         let shared = Arc::new(Shared {
             frozen: watch::channel(false).0,
+            mute: AtomicBool::new(false),
             injections: broadcast::channel(8).0,
             clients: AtomicUsize::new(0),
         });
@@ -54,6 +56,12 @@ impl Relay {
 
     pub fn thaw(&self) {
         self.shared.frozen.send_replace(false);
+    }
+
+    /// Deliveries are lost on their way to the client from now on, as if its consumer had gone deaf; everything
+    /// else arrives.
+    pub fn lose_deliveries(&self, lose: bool) {
+        self.shared.mute.store(lose, Ordering::SeqCst);
     }
 
     /// Connections that the client has not closed.
@@ -102,6 +110,7 @@ async fn to_broker(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, shared: &Sha
 async fn to_client(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, shared: Arc<Shared>) {
     let mut injections = shared.injections.subscribe();
     let mut buffer = vec![0; 16 * 1024];
+    let mut frames = Frames::default();
     loop {
         let bytes = tokio::select! {
             read = from.read(&mut buffer) => match read {
@@ -110,10 +119,35 @@ async fn to_client(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, shared: Arc<
             },
             Ok(words) = injections.recv() => words,
         };
+        let bytes = frames.take(&bytes, shared.mute.load(Ordering::SeqCst));
         shared.thawed().await;
         if to.write_all(&bytes).await.is_err() {
             return;
         }
+    }
+}
+
+/// Puts the broker's bytes together to frames, so that whole deliveries can be left out.
+#[derive(Default)]
+struct Frames(Vec<u8>);
+
+impl Frames {
+    fn take(&mut self, bytes: &[u8], mute: bool) -> Vec<u8> {
+        self.0.extend_from_slice(bytes);
+        let mut out = Vec::new();
+        while let Some(head) = self.0.get(..7) {
+            let length = usize::try_from(u32::from_be_bytes(head[3..7].try_into().unwrap())).unwrap() + 8;
+            if self.0.len() < length {
+                break;
+            }
+            let frame: Vec<u8> = self.0.drain(..length).collect();
+            // basic.deliver, and the header and body that follow it; nothing else on these connections has any.
+            let is_delivery = matches!(frame[0], 2 | 3) || frame[7..11] == [0, 60, 0, 60];
+            if !(mute && is_delivery) {
+                out.extend(frame);
+            }
+        }
+        out
     }
 }
 

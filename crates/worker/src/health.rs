@@ -1,0 +1,233 @@
+//! Liveness, readiness and figures over HTTP.
+//!
+//! The server has a thread and an event loop of its own, so that it can say that the worker's event loop is stuck.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use judge::BreakerState;
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use queue::{Connection, Lane};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::flow::Flow;
+use crate::worker::Context;
+
+/// An event loop that has not moved for this long is stuck. No step of a worker takes a tenth of it.
+const STUCK_AFTER: Duration = Duration::from_secs(30);
+
+/// Upper bounds of the histograms, in seconds: calls of a judge take from milliseconds to minutes, waits up to a day.
+const BUCKETS: [f64; 16] =
+    [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 600.0, 3_600.0, 86_400.0];
+
+/// A socket that waits for its server.
+#[derive(Debug)]
+pub(crate) struct Health {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Health {
+    /// Listens. Nothing is answered before [`Health::serve`].
+    pub(crate) fn bind(address: SocketAddr) -> std::io::Result<Self> {
+        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        Ok(Self { listener, address })
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers until `end`.
+    pub(crate) fn serve(self, context: Arc<Context>, consuming: Connection, end: CancellationToken) {
+        let state = Arc::new(Served { context, consuming, figures: recorder() });
+        let address = self.address;
+        let serve = move || -> std::io::Result<()> {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(async {
+                let listener = tokio::net::TcpListener::from_std(self.listener)?;
+                // Whoever keeps a connection open must not keep the process from ending.
+                tokio::select! {
+                    served = async { axum::serve(listener, router(state)).await } => served,
+                    () = end.cancelled() => Ok(()),
+                }
+            })
+        };
+        let spawned = std::thread::Builder::new().name("health".into()).spawn(move || {
+            if let Err(error) = serve() {
+                tracing::error!(%error, "the health endpoints are gone");
+            }
+        });
+        match spawned {
+            Ok(_) => tracing::info!(%address, "health endpoints: /livez, /readyz, /metrics"),
+            Err(error) => tracing::error!(%error, "the health endpoints could not be started"),
+        }
+    }
+}
+
+/// The recorder of this process: there can be one only, whichever worker comes first.
+fn recorder() -> Option<PrometheusHandle> {
+    static RECORDER: Mutex<Option<PrometheusHandle>> = Mutex::new(None);
+    let mut recorder = RECORDER.lock().unwrap_or_else(PoisonError::into_inner);
+    if recorder.is_none() {
+        let built = PrometheusBuilder::new()
+            .set_buckets_for_metric(Matcher::Suffix("_seconds".into()), &BUCKETS)
+            .and_then(PrometheusBuilder::install_recorder);
+        match built {
+            Ok(handle) => {
+                describe();
+                *recorder = Some(handle);
+            }
+            Err(error) => tracing::error!(%error, "there will be no metrics"),
+        }
+    }
+    recorder.clone()
+}
+
+struct Served {
+    context: Arc<Context>,
+    consuming: Connection,
+    figures: Option<PrometheusHandle>,
+}
+
+fn router(state: Arc<Served>) -> Router {
+    Router::new()
+        .route("/livez", get(live))
+        .route("/readyz", get(ready))
+        .route("/metrics", get(figures))
+        .with_state(state)
+}
+
+async fn live(State(served): State<Arc<Served>>) -> Response {
+    let silent = served.context.vitals.since_beat();
+    let status = if silent < STUCK_AFTER { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, Json(json!({ "alive": status == StatusCode::OK, "event_loop_silent_s": silent.as_secs() })))
+        .into_response()
+}
+
+async fn ready(State(served): State<Arc<Served>>) -> Response {
+    let reasons = served.reasons();
+    let status = if reasons.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let reasons: Vec<_> = reasons.iter().map(|(what, why)| json!({ "what": what, "why": why })).collect();
+    (status, Json(json!({ "ready": reasons.is_empty(), "reasons": reasons }))).into_response()
+}
+
+async fn figures(State(served): State<Arc<Served>>) -> Response {
+    let Some(figures) = &served.figures else { return StatusCode::NOT_FOUND.into_response() };
+    served.measure();
+    figures.run_upkeep();
+    let kind = "text/plain; version=0.0.4; charset=utf-8";
+    ([(header::CONTENT_TYPE, kind)], figures.render()).into_response()
+}
+
+impl Served {
+    /// Why the worker takes no deliveries now; empty when it does.
+    fn reasons(&self) -> Vec<(&'static str, String)> {
+        let mut reasons = Vec::new();
+        if self.context.vitals.is_stopping() {
+            reasons.push(("stopping", "the worker was told to stop".to_owned()));
+        }
+        for (what, connection) in [
+            ("broker_consuming", &self.consuming),
+            ("broker_publishing", self.context.publisher.connection()),
+        ] {
+            match connection.state() {
+                queue::State::Up => {}
+                queue::State::Blocked(why) => {
+                    reasons.push((what, format!("the broker takes nothing: {why}")));
+                }
+                queue::State::Down(why) => reasons.push((what, why)),
+                queue::State::Closed => reasons.push((what, "closed by this process".to_owned())),
+            }
+        }
+        match self.context.vitals.database() {
+            Some(Ok(())) => {}
+            Some(Err(why)) => reasons.push(("database", why)),
+            None => reasons.push(("database", "was not asked yet".to_owned())),
+        }
+        match *self.context.flow.borrow() {
+            Flow::Full => {}
+            Flow::Paused => reasons.push(("paused", "an operator paused the fleet".to_owned())),
+            Flow::Probe => reasons.push(("judge", "one call finds out whether it is back".to_owned())),
+            Flow::JudgeUnavailable => {
+                reasons.push(("judge", "the breaker of every judge is open".to_owned()));
+            }
+        }
+        reasons
+    }
+
+    /// Sets the gauges.
+    fn measure(&self) {
+        let context = &self.context;
+        for lane in Lane::ALL {
+            #[expect(clippy::cast_precision_loss, reason = "a count of deliveries")]
+            let in_work = context.vitals.in_work(lane) as f64;
+            metrics::gauge!("groundcrew_deliveries_in_work", "lane" => lane.routing_key()).set(in_work);
+        }
+        for judge in context.runner.judges().iter() {
+            let name = judge.name().to_owned();
+            let limiter = judge.limiter();
+            let gauge = |figure: &'static str| metrics::gauge!(figure, "judge" => name.clone());
+            gauge("groundcrew_judge_concurrency_limit").set(count(limiter.limit()));
+            gauge("groundcrew_judge_calls_in_flight").set(count(limiter.in_flight()));
+            let open = match judge.breaker().state() {
+                BreakerState::Closed => 0.0,
+                BreakerState::HalfOpen => 0.5,
+                BreakerState::Open { .. } => 1.0,
+            };
+            gauge("groundcrew_judge_breaker_open").set(open);
+        }
+        let is = |is: bool| f64::from(u8::from(is));
+        let flow = *context.flow.borrow();
+        metrics::gauge!("groundcrew_paused").set(is(flow == Flow::Paused));
+        metrics::gauge!("groundcrew_ready").set(is(self.reasons().is_empty()));
+        let database = matches!(context.vitals.database(), Some(Ok(())));
+        metrics::gauge!("groundcrew_up", "service" => "database").set(is(database));
+        for (service, connection) in
+            [("broker_consuming", &self.consuming), ("broker_publishing", context.publisher.connection())]
+        {
+            metrics::gauge!("groundcrew_up", "service" => service)
+                .set(is(connection.state() == queue::State::Up));
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a count of calls")]
+fn count(number: usize) -> f64 {
+    number as f64
+}
+
+fn describe() {
+    use metrics::{describe_counter as counter, describe_gauge as gauge, describe_histogram as histogram};
+    counter!("groundcrew_deliveries_total", "Deliveries, by lane and by what became of them.");
+    counter!("groundcrew_audits_total", "Audits that ended, by kind and disposition.");
+    counter!("groundcrew_duplicates_total", "Deliveries of audits that had ended before.");
+    counter!("groundcrew_dead_letters_total", "Messages that became dead letters, by source.");
+    counter!("groundcrew_sampled_out_total", "Traces that sampling left out.");
+    counter!("groundcrew_moved_to_bulk_total", "Traces of projects over their rate that were moved to bulk.");
+    counter!("groundcrew_judge_calls_total", "Calls of a judge, by how they ended.");
+    counter!("groundcrew_consumers_rebuilt_total", "Consumers that received nothing while messages waited.");
+    counter!("groundcrew_outbox_messages_total", "Messages of the outbox, by outcome.");
+    histogram!("groundcrew_judge_call_seconds", "How long a call of a judge took.");
+    histogram!("groundcrew_delivery_seconds", "How long a delivery was in work.");
+    histogram!("groundcrew_queue_wait_seconds", "Age of a message when it was taken, to the second.");
+    gauge!("groundcrew_deliveries_in_work", "Deliveries in work, by lane.");
+    gauge!("groundcrew_judge_concurrency_limit", "Calls of a judge that may be in flight now.");
+    gauge!("groundcrew_judge_calls_in_flight", "Calls of a judge in flight.");
+    gauge!(
+        "groundcrew_judge_breaker_open",
+        "1 while a judge is left alone, 0.5 while a probe is on its way."
+    );
+    gauge!("groundcrew_paused", "1 while an operator has paused the fleet.");
+    gauge!("groundcrew_ready", "What /readyz says.");
+    gauge!("groundcrew_up", "1 while a service answers.");
+}
