@@ -10,6 +10,7 @@
 //! shutdown stops the judge's calls, not the commits.
 
 mod audit;
+mod calibration;
 mod dead;
 mod handle;
 mod patience;

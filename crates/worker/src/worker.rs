@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::settings::Settings;
-use crate::{dead, handle, patience::chain, relay};
+use crate::{calibration, dead, handle, patience::chain, relay};
 
 /// How long to wait before a queue that cannot be opened is tried again.
 const REOPEN_PAUSE: Duration = Duration::from_secs(2);
@@ -65,6 +65,8 @@ impl Worker {
     ) -> Result<Self, WorkerError> {
         store.check_schema().await.map_err(WorkerError::Database)?;
         topology::declare(&consuming).await.map_err(WorkerError::Topology)?;
+        // Known before the first audit, so that no result is marked for want of a look.
+        runner.calibration().replace(store.calibrated().await.map_err(WorkerError::Database)?);
         let context = Arc::new(Context { settings, store, publisher, runner, outbox: Notify::new() });
         Ok(Self { context, consuming })
     }
@@ -91,6 +93,8 @@ impl Worker {
         }
         let (context, connection, token) = (self.context.clone(), self.consuming.clone(), stop.clone());
         lanes.spawn(async move { dead::drain(&context, &connection, &token).await });
+        let (context, token) = (self.context.clone(), stop.clone());
+        lanes.spawn(async move { calibration::follow(&context, &token).await });
         let (context, token) = (self.context.clone(), relay_stop.clone());
         let relay = tokio::spawn(async move { relay::run(&context, &token).await });
 

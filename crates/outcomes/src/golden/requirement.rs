@@ -32,7 +32,7 @@ const NAMES: [(&str, Reader); 14] = [
 ];
 
 /// A condition that must hold.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy)]
 pub struct Requirement {
     name: &'static str,
     reader: Reader,
