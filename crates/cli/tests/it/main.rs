@@ -8,7 +8,9 @@
 mod check;
 mod config;
 mod examples;
+mod golden;
 mod help;
+mod offline;
 mod schema;
 
 use std::io::Write;

@@ -119,6 +119,7 @@ struct HeadPage<'a> {
     result: &'static str,
     class: &'static str,
     made_at: String,
+    cost: String,
     tiles: Vec<(String, &'static str)>,
     thresholds: Vec<ThresholdRow>,
     malformed: Vec<(String, u64, String)>,
@@ -223,6 +224,11 @@ pub fn head(overview: &Overview<'_>) -> askama::Result<String> {
         result: overview.conclusion.result.as_str(),
         class,
         made_at: overview.made_at.to_rfc3339_opts(SecondsFormat::Secs, true),
+        cost: if tally.practice > 0 {
+            "cost: nothing (practice)".to_owned()
+        } else {
+            format!("cost: {}", tally.cost.in_words())
+        },
         tiles,
         thresholds: overview.thresholds.iter().map(threshold).collect(),
         malformed_more: overview.malformed_total
@@ -243,10 +249,11 @@ fn threshold(verdict: &ThresholdVerdict) -> ThresholdRow {
     };
     let detail = match verdict.value {
         Some(value) => format!("it is {}", number(value)),
-        None => format!(
+        None if verdict.known > 0 => format!(
             "missed by {} of {} audits, {} of them as in the earlier run",
             verdict.missed, verdict.looked_at, verdict.known
         ),
+        None => format!("missed by {} of {} audits", verdict.missed, verdict.looked_at),
     };
     ThresholdRow {
         threshold: verdict.threshold.clone(),
