@@ -16,6 +16,7 @@ mod dead_letters;
 mod documents;
 mod duplicates;
 mod faults;
+mod golden;
 mod hostile;
 mod kinds;
 mod outages;

@@ -53,6 +53,8 @@ impl Ending {
 pub struct Circumstances {
     /// Lines that are no traces.
     pub malformed: u64,
+    /// Files that hold nothing.
+    pub empty: u64,
     /// Whether the run was stopped before its end.
     pub stopped: bool,
     /// Whether traces that lack something are let pass.
@@ -114,7 +116,12 @@ fn not_made(tally: &Tally, thresholds: &[Verdict], circumstances: Circumstances)
         1 => why.push("1 line is no trace".to_owned()),
         number => why.push(format!("{number} lines are no traces")),
     }
-    if tally.audits > 0 && tally.standing(Standing::Judged) == 0 && why.is_empty() {
+    match circumstances.empty {
+        0 => {}
+        1 => why.push("1 file holds no trace".to_owned()),
+        number => why.push(format!("{number} files hold no trace")),
+    }
+    if tally.standing(Standing::Judged) == 0 && why.is_empty() {
         why.push("nothing was judged".to_owned());
     }
     // A threshold on a number that no audit has would be green for ever.
@@ -141,4 +148,73 @@ pub fn number(value: f64) -> String {
     let text = format!("{value:.4}");
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     text.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn tally(judged: u64, incomplete: u64, not_made: u64) -> Tally {
+        let mut tally = Tally { audits: judged + incomplete + not_made, ..Tally::default() };
+        for (standing, count) in
+            [(Standing::Judged, judged), (Standing::Incomplete, incomplete), (Standing::NotMade, not_made)]
+        {
+            if count > 0 {
+                tally.standings.insert(standing, count);
+            }
+        }
+        tally
+    }
+
+    fn verdict(looked_at: u64, missed: u64, known: u64) -> Verdict {
+        Verdict {
+            threshold: "contradicted>0".to_owned(),
+            project: None,
+            looked_at,
+            idle: looked_at == 0,
+            missed,
+            known,
+            value: None,
+        }
+    }
+
+    #[test]
+    fn a_number_is_as_long_as_it_is_worth_reading() {
+        assert_eq!([number(0.5), number(3.0), number(2.0 / 3.0), number(100.0)], ["0.5", "3", "0.6667", "100"]);
+    }
+
+    proptest! {
+        /// The one rule that nothing may break.
+        #[test]
+        fn a_run_passes_only_when_everything_was_judged_and_kept(
+            judged in 0..3_u64, incomplete in 0..2_u64, not_made in 0..2_u64, looked_at in 0..3_u64,
+            missed in 0..3_u64, known in 0..3_u64, malformed in 0..2_u64, empty in 0..2_u64,
+            stopped in any::<bool>(), allow_incomplete in any::<bool>(),
+        ) {
+            let (missed, known) = (missed.min(looked_at), known.min(missed.min(looked_at)));
+            let circumstances =
+                Circumstances { malformed, empty, stopped, allow_incomplete, fails_on_change: false };
+            let conclusion =
+                conclude(&tally(judged, incomplete, not_made), &[verdict(looked_at, missed, known)], circumstances);
+            let is_kept = missed == known;
+            let is_whole = judged > 0
+                && not_made == 0
+                && malformed == 0
+                && empty == 0
+                && !stopped
+                && looked_at > 0
+                && (incomplete == 0 || allow_incomplete);
+            let wanted = if !is_kept {
+                Ending::Missed
+            } else if is_whole {
+                Ending::Passed
+            } else {
+                Ending::NotMade
+            };
+            prop_assert_eq!(conclusion.result, wanted, "{:?}", conclusion.why);
+            prop_assert_eq!(conclusion.why.is_empty(), wanted == Ending::Passed);
+        }
+    }
 }

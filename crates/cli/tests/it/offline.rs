@@ -375,7 +375,7 @@ fn the_page_stands_alone_and_marks_the_gap() {
     for loads in ["<script", "<link", "<img", "src=\"", "href=\"", "url(", "@import"] {
         assert!(!page.contains(loads), "{loads} is in the page");
     }
-    assert!(page.contains("&#60;img src=x onerror=alert(1)&#62; ⟨U+202E⟩txt"), "{page}");
+    assert!(page.contains("&#60;img src=x onerror=alert(1)&#62;") && page.contains("⟨U+202E⟩txt"), "{page}");
     assert!(page.contains("<mark class=\"contradicted\">A single swim costs 4 euro for adults.</mark>"), "{page}");
     assert!(
         page.contains("<mark class=\"contradicted\">露天風呂は朝6時から利用できます。</mark>朝食は8時です。"),

@@ -6,6 +6,7 @@ mod analyst;
 mod dead;
 mod finish;
 mod fixture;
+mod golden;
 mod keep;
 mod lookup;
 mod migrations;

@@ -78,7 +78,6 @@ impl Engine {
             let takes_more = is_open && !stop.is_cancelled() && pending.len() < self.concurrency;
             tokio::select! {
                 Some(ended) = pending.next(), if !pending.is_empty() => {
-                    // A panic is a defect of one audit, and is no reason to lose the others; `One` catches it.
                     if let Some(event) = ended.map_err(Failure::failed)?? {
                         on(event, input.read())?;
                     }
@@ -180,9 +179,14 @@ impl Engine {
             let audited = Event::Audited(Box::new(Audited { record, trace, is_resumed: true }));
             return Ok(tokio::spawn(std::future::ready(Ok(Some(audited)))));
         }
-        let bench = self.bench.clone();
+        let (bench, inner) = (self.bench.clone(), (self.bench.clone(), one.clone()));
         Ok(tokio::spawn(async move {
-            let record = bench.audit(&one).await?;
+            let audit = tokio::spawn(async move { inner.0.audit(&inner.1).await });
+            // A panic is a defect of one audit, and no reason to lose the others.
+            let record = match audit.await {
+                Ok(record) => record?,
+                Err(error) => Some(bench.broken(&one, &error)),
+            };
             let trace = Arc::new(one.record.trace.clone());
             Ok(record.map(|record| Event::Audited(Box::new(Audited { record, trace, is_resumed: false }))))
         }))

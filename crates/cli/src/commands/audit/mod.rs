@@ -84,6 +84,7 @@ pub(crate) async fn run(args: &Audit, settings: &Settings) -> Outcome {
     ended?;
     let circumstances = Circumstances {
         malformed: book.malformed_total,
+        empty: u64::try_from(book.empty.len()).unwrap_or(u64::MAX),
         stopped: stop.is_cancelled(),
         allow_incomplete: args.allow_incomplete,
         fails_on_change,
@@ -93,6 +94,10 @@ pub(crate) async fn run(args: &Audit, settings: &Settings) -> Outcome {
 
 /// Writes what comes at the end, prints it, and gives the exit code.
 fn conclude(book: Book, name: &str, circumstances: Circumstances, args: &Audit) -> Outcome {
+    // There is nothing to say about nothing.
+    if book.tally.audits == 0 && book.malformed_total == 0 && !circumstances.stopped {
+        return Err(input::empty(name));
+    }
     let thresholds = book.watch.verdicts();
     let conclusion = conclusion::conclude(&book.tally, &thresholds, circumstances);
     let overview = outcomes::files::html::Overview {
@@ -121,10 +126,6 @@ fn conclude(book: Book, name: &str, circumstances: Circumstances, args: &Audit) 
     );
     if let Some(file) = book.empty.first() {
         return Err(input::empty(file));
-    }
-    // Everything there was has been a duplicate or was stopped before it began.
-    if book.tally.audits == 0 && book.malformed_total == 0 && !circumstances.stopped {
-        return Err(input::empty(name));
     }
     exit(&conclusion)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use audit::record::{AuditKey, TraceRecord};
+use audit::record::{Attempt, AuditKey, TraceRecord};
 use audit::routing::Disposition;
 use chrono::Utc;
 use judge::{BreakerState, Judges, OpenReason};
@@ -23,7 +23,7 @@ use super::judge::Chosen;
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Which audit, of what, from where.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct One {
     pub(crate) key: AuditKey,
     pub(crate) record: Arc<TraceRecord>,
@@ -90,7 +90,7 @@ impl Bench {
                 Ok(Run::Yielded) => "another run of the same audit is ahead".to_owned(),
                 Err(error) => return Err(Failure::failed(chain(&error))),
             };
-            return Ok(Some(self.unavailable(one, &sink, reason)));
+            return Ok(Some(self.unavailable(one, &sink.attempts_of(&one.key), reason)));
         }
     }
 
@@ -137,14 +137,19 @@ impl Bench {
         }
     }
 
-    fn unavailable(&self, one: &One, sink: &MemorySink, reason: String) -> Record {
+    /// The record of an audit that a defect of ours has ended.
+    pub(crate) fn broken(&self, one: &One, error: &tokio::task::JoinError) -> Record {
+        self.unavailable(one, &[], format!("a defect of this program ended the audit: {error}"))
+    }
+
+    fn unavailable(&self, one: &One, attempts: &[Attempt], reason: String) -> Record {
         let trace = &one.record.trace;
         let record = Record::unjudged(&one.key, trace, one.place.clone(), Disposition::JudgeUnavailable);
         let version = self.prompt_version(one.key.kind).unwrap_or_default();
         Record {
             failure: Some(reason),
             practice: self.runner.judge().profile().is_practice(),
-            cost: Cost::of(&sink.attempts_of(&one.key)),
+            cost: Cost::of(attempts),
             ended_at: Utc::now(),
             ..record.by(&version, self.judge_name())
         }

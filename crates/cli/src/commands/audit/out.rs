@@ -158,6 +158,10 @@ fn lost(path: &Path, error: &io::Error) -> Failure {
 }
 
 fn sheet(format: Format, path: &Path, is_resumed: bool) -> io::Result<Sheet> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if folder.is_some_and(|folder| !folder.is_dir()) {
+        return Err(io::Error::new(io::ErrorKind::NotFound, "there is no such folder"));
+    }
     let spool = || Ok::<_, io::Error>(BufWriter::new(out_file(path)?));
     Ok(match format {
         Format::Jsonl => {

@@ -1,0 +1,41 @@
+//! A golden run lifts the mark from the results of the judge that it measured.
+
+use practice::CannedReply;
+use serde_json::Value;
+use testkit::System;
+use testkit::material::{all_grounded, trace};
+
+/// The same server under another name: for the program it is a judge with a model.
+const MODEL: (&str, &str) = ("GROUNDCREW_JUDGE__MODEL", "measured-model");
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_golden_run_lifts_the_mark_from_later_results() {
+    let replies = || [CannedReply::content(all_grounded())];
+    let system = System::builder().replies("before", replies()).replies("after", replies()).start().await;
+    let file = std::env::temp_dir().join(format!("golden-{}.jsonl", uuid::Uuid::now_v7()));
+    let mut case = trace("case").value().clone();
+    case["human_label"] = serde_json::json!({ "labeler": "a person", "faithful": true });
+    std::fs::write(&file, format!("{case}\n")).unwrap();
+    let golden = async |requirement: &str| {
+        let arguments = ["golden", "run", file.to_str().unwrap(), "--require", requirement, "--json"];
+        system.program(&arguments).set(MODEL.0, MODEL.1).run().await
+    };
+    let audited = async |trace_id: &str| -> Value {
+        let _worker = system.program(&["worker"]).set(MODEL.0, MODEL.1).start();
+        system.publish(&trace(trace_id)).await;
+        system.ended(trace_id).await
+    };
+
+    // One that does not meet its requirement is kept, and lifts nothing.
+    let (code, printed) = golden("coverage>=2").await;
+    assert_eq!(code, Some(1), "{printed}");
+    assert_eq!(audited("before").await["uncalibrated"], true);
+
+    let (code, printed) = golden("coverage>=1").await;
+    assert_eq!(code, Some(0), "{printed}");
+    assert_eq!(audited("after").await["uncalibrated"], false);
+    let kept = system.strings("select judge || ' ' || calibrates from analytics.golden_runs order by ended_at").await;
+    assert_eq!(kept.len(), 2, "{kept:?}");
+    assert!(kept[1].ends_with(" true"), "{kept:?}");
+    std::fs::remove_file(&file).unwrap();
+}
