@@ -34,7 +34,9 @@ async fn a_golden_run_lifts_the_mark_from_later_results() {
     let (code, printed) = golden("coverage>=1").await;
     assert_eq!(code, Some(0), "{printed}");
     assert_eq!(audited("after").await["uncalibrated"], false);
-    let kept = system.strings("select judge || ' ' || calibrates from analytics.golden_runs order by ended_at").await;
+    let kept = system
+        .strings("select judge || ' ' || calibrates from analytics.golden_runs order by ended_at")
+        .await;
     assert_eq!(kept.len(), 2, "{kept:?}");
     assert!(kept[1].ends_with(" true"), "{kept:?}");
     std::fs::remove_file(&file).unwrap();

@@ -95,7 +95,7 @@ pub(crate) fn audits(total: Option<u64>) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
-    let template = if total.is_some() { "{bar:20} {percent}% {wide_msg}" } else { "{spinner} {wide_msg}" };
+    let template = if total.is_some() { "{bar:10} {percent}% {wide_msg}" } else { "{spinner} {wide_msg}" };
     // The template is fixed, so it is either always right or never.
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);

@@ -128,7 +128,8 @@ fn not_made(tally: &Tally, thresholds: &[Verdict], circumstances: Circumstances)
     if tally.standing(Standing::Judged) > 0 {
         let idle = thresholds.iter().filter(|verdict| verdict.idle);
         why.extend(idle.map(|verdict| {
-            let project = verdict.project.as_ref().map(|name| format!(" of project {name}")).unwrap_or_default();
+            let project =
+                verdict.project.as_ref().map(|name| format!(" of project {name}")).unwrap_or_default();
             format!("{}: no audit{project} has this number", verdict.threshold)
         }));
     }
@@ -182,7 +183,10 @@ mod tests {
 
     #[test]
     fn a_number_is_as_long_as_it_is_worth_reading() {
-        assert_eq!([number(0.5), number(3.0), number(2.0 / 3.0), number(100.0)], ["0.5", "3", "0.6667", "100"]);
+        assert_eq!(
+            [number(0.5), number(3.0), number(2.0 / 3.0), number(100.0)],
+            ["0.5", "3", "0.6667", "100"]
+        );
     }
 
     proptest! {

@@ -76,7 +76,9 @@ pub struct Condition<'a> {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ConditionError {
     /// There is no sign of comparison.
-    #[error("`{text}` has no comparison: write a name, one of < <= > >= = !=, and a number, such as `{example}`")]
+    #[error(
+        "`{text}` has no comparison: write a name, one of < <= > >= = !=, and a number, such as `{example}`"
+    )]
     NoComparison {
         /// What was written.
         text: String,
@@ -111,14 +113,14 @@ pub fn parse<'a>(text: &'a str, example: &'static str) -> Result<Condition<'a>, 
     let no_comparison = || ConditionError::NoComparison { text: text.to_owned(), example };
     let at = text.find(['<', '>', '=', '!']).ok_or_else(no_comparison)?;
     let (name, rest) = text.split_at(at);
-    let (word, comparison) = Comparison::ALL
-        .into_iter()
-        .find(|(word, _)| rest.starts_with(word))
-        .ok_or_else(no_comparison)?;
+    let (word, comparison) =
+        Comparison::ALL.into_iter().find(|(word, _)| rest.starts_with(word)).ok_or_else(no_comparison)?;
     let number = rest[word.len()..].trim();
-    let value = number.parse::<f64>().ok().filter(|value| value.is_finite()).ok_or_else(|| {
-        ConditionError::NotANumber { text: text.to_owned(), given: number.to_owned() }
-    })?;
+    let value = number
+        .parse::<f64>()
+        .ok()
+        .filter(|value| value.is_finite())
+        .ok_or_else(|| ConditionError::NotANumber { text: text.to_owned(), given: number.to_owned() })?;
     Ok(Condition { name: name.trim(), comparison, value })
 }
 

@@ -98,9 +98,8 @@ impl Metric {
     /// What a judged record yields; none where its kind has no such number, or there is nothing to measure.
     fn of(self, record: &Record) -> Option<f64> {
         let of_kind = |kind| record.score.filter(|_| record.kind == kind);
-        let severity = |severity| {
-            count(record.findings().filter(|claim| claim.severity == Some(severity)).count())
-        };
+        let severity =
+            |severity| count(record.findings().filter(|claim| claim.severity == Some(severity)).count());
         match self {
             Self::Contradicted => Some(count(record.count(Verdict::Contradicted))),
             Self::Unsupported => Some(count(record.count(Verdict::Unsupported))),

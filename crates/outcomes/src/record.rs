@@ -207,10 +207,8 @@ impl Record {
             uncalibrated: ending.uncalibrated,
             cost: Cost::of(attempts),
             ended_at: ending.ended_at,
-            ..Self::unjudged(&ending.key, &ending.trace.trace, place, ending.routed.disposition).by(
-                &opening.prompt_version,
-                &opening.judge,
-            )
+            ..Self::unjudged(&ending.key, &ending.trace.trace, place, ending.routed.disposition)
+                .by(&opening.prompt_version, &opening.judge)
         }
     }
 
@@ -291,7 +289,8 @@ impl Record {
 
     /// Why there is no verdict, in words; empty where there is one.
     pub fn why_not_judged(&self) -> String {
-        let problems = self.trace_problems.iter().map(|problem| format!("{}: {}", problem.path, problem.message));
+        let problems =
+            self.trace_problems.iter().map(|problem| format!("{}: {}", problem.path, problem.message));
         let reasons = self.reasons.iter().map(|reason| reason.message.clone());
         match self.standing() {
             Standing::Judged => String::new(),

@@ -62,14 +62,7 @@ impl Threshold {
 
 impl fmt::Display for Threshold {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "{}{}{}{}",
-            self.scope.prefix(),
-            self.metric.as_str(),
-            self.comparison,
-            self.value
-        )
+        write!(formatter, "{}{}{}{}", self.scope.prefix(), self.metric.as_str(), self.comparison, self.value)
     }
 }
 
@@ -295,7 +288,13 @@ mod tests {
 
     #[test]
     fn a_threshold_is_written_as_it_is_read() {
-        for text in ["contradicted>0", "unsupported>2", "faithfulness<0.8", "total.findings>=5", "mean.groundedness<90"] {
+        for text in [
+            "contradicted>0",
+            "unsupported>2",
+            "faithfulness<0.8",
+            "total.findings>=5",
+            "mean.groundedness<90",
+        ] {
             assert_eq!(threshold(text).to_string(), text);
         }
         assert_eq!(threshold("total.critical > 0").scope, Scope::Total);

@@ -30,7 +30,8 @@ impl MemorySink {
 
     /// What a run of this audit needs in order to go on; none when nothing was kept of it.
     pub fn known(&self, key: &AuditKey) -> Option<(Opening, Vec<Attempt>)> {
-        let opening = self.lock().openings.iter().find(|(of, _)| of == key).map(|(_, opening)| opening.clone())?;
+        let opening =
+            self.lock().openings.iter().find(|(of, _)| of == key).map(|(_, opening)| opening.clone())?;
         Some((opening, self.attempts_of(key)))
     }
 

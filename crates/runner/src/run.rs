@@ -148,13 +148,8 @@ impl Runner {
         };
         let mut delivery = delivery;
         let opening = delivery.opening.take().unwrap_or_else(|| self.open(prompt, &delivery.trace));
-        let end = |report, routed| End {
-            delivery: &delivery,
-            opening: &opening,
-            runner: self,
-            report,
-            routed,
-        };
+        let end =
+            |report, routed| End { delivery: &delivery, opening: &opening, runner: self, report, routed };
         let prepared =
             match completeness::check(&delivery.trace.trace, delivery.key.kind, &delivery.requirements) {
                 Readiness::Complete(prepared) => prepared,
@@ -490,13 +485,8 @@ impl Session<'_> {
     }
 
     fn gave_up(&self, routed: Routed, pending: Vec<Attempt>) -> Run {
-        let end = End {
-            delivery: self.delivery,
-            opening: self.opening,
-            runner: self.runner,
-            report: None,
-            routed,
-        };
+        let end =
+            End { delivery: self.delivery, opening: self.opening, runner: self.runner, report: None, routed };
         Run::Ended(Box::new(end.with(pending, Vec::new(), json!(self.prepared.provenance))))
     }
 }

@@ -120,7 +120,10 @@ impl Store {
         .await
         .map_err(Error::cannot("look for golden runs"))?;
         // A kind of a later version is nothing that this one could audit.
-        Ok(rows.into_iter().filter_map(|(kind, prompt, judge)| Some((kind.parse().ok()?, prompt, judge))).collect())
+        Ok(rows
+            .into_iter()
+            .filter_map(|(kind, prompt, judge)| Some((kind.parse().ok()?, prompt, judge)))
+            .collect())
     }
 }
 

@@ -73,7 +73,12 @@ pub(super) fn check(raw: Raw, sources: &mut Sources) -> Option<Settings> {
     let (judge, fallback) = judges::judges(&raw, sources);
     let judge_key = match &judge {
         Some(judge) => judge.profile.settings().api_key.clone(),
-        None => secret(&raw.judge.api_key, &raw.judge.api_key_file, &Key::new(&["judge", "api_key_file"]), sources),
+        None => secret(
+            &raw.judge.api_key,
+            &raw.judge.api_key_file,
+            &Key::new(&["judge", "api_key_file"]),
+            sources,
+        ),
     };
     let max_age = Duration::from_secs(raw.worker.max_age_h.get() * 3600);
     let policies = raw.audits.iter().map(|(kind, policy)| (*kind, policy_of(policy))).collect();

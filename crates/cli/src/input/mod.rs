@@ -54,7 +54,8 @@ impl Input {
     /// # Errors
     /// When a file is not there, is empty, or the folder holds none.
     pub(crate) fn open(path: &Path, limit: usize) -> Result<Self, Failure> {
-        let name = if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
+        let name =
+            if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
         let files = files(path)?;
         let sizes = files.iter().map(|file| file.size).collect::<Option<Vec<u64>>>();
         if let Some(file) = files.iter().find(|file| file.size == Some(0)) {
@@ -131,10 +132,7 @@ fn files(path: &Path) -> Result<Vec<Source>, Failure> {
         return Err(Failure::usage(format!("the folder {} holds no file of traces", path.display()))
             .hint("files that end in .jsonl, .ndjson or .json are read, in subfolders as well"));
     }
-    found
-        .into_iter()
-        .map(|path| Ok(Source { size: Some(about(&path)?.len()), path: Some(path) }))
-        .collect()
+    found.into_iter().map(|path| Ok(Source { size: Some(about(&path)?.len()), path: Some(path) })).collect()
 }
 
 /// The files of a folder and its subfolders. Links to folders are not followed: they may lead round in circles.
@@ -144,9 +142,11 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
         let path = entry.path();
         if entry.file_type()?.is_dir() {
             collect(&path, found)?;
-        } else if path.extension().and_then(|ending| ending.to_str()).is_some_and(|ending| {
-            EXTENSIONS.iter().any(|known| known.eq_ignore_ascii_case(ending))
-        }) && path.is_file()
+        } else if path
+            .extension()
+            .and_then(|ending| ending.to_str())
+            .is_some_and(|ending| EXTENSIONS.iter().any(|known| known.eq_ignore_ascii_case(ending)))
+            && path.is_file()
         {
             found.push(path);
         }

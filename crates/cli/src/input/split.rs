@@ -114,7 +114,8 @@ impl<R: Read> Reader<R> {
             if !is_too_long {
                 line.extend_from_slice(taken);
             }
-            let (used, is_last) = (taken.len() + usize::from(end.is_some()), end.is_some() || buffer.is_empty());
+            let (used, is_last) =
+                (taken.len() + usize::from(end.is_some()), end.is_some() || buffer.is_empty());
             self.source.consume(used);
             self.line += u64::from(end.is_some());
             if is_last {
@@ -162,9 +163,7 @@ impl<R: Read> Reader<R> {
                 Stretch::Kept(bytes) if bytes.is_empty() => {
                     Err(Problem::new("$", "expected a trace between the commas of the array, found nothing"))
                 }
-                Stretch::Kept(_) if end.is_none() => {
-                    Err(Problem::new("$", "the file ends inside the array"))
-                }
+                Stretch::Kept(_) if end.is_none() => Err(Problem::new("$", "the file ends inside the array")),
                 Stretch::Kept(bytes) => Ok(bytes),
             };
             if each(number, piece).is_break() {
@@ -230,7 +229,8 @@ mod tests {
     fn pieces(text: &str, limit: usize) -> Vec<(u64, Result<String, String>)> {
         let mut found = Vec::new();
         let end = split(text.as_bytes(), limit, &mut |line, piece| {
-            let piece = piece.map(|bytes| String::from_utf8(bytes).unwrap()).map_err(|problem| problem.message);
+            let piece =
+                piece.map(|bytes| String::from_utf8(bytes).unwrap()).map_err(|problem| problem.message);
             found.push((line, piece));
             ControlFlow::Continue(())
         });
@@ -260,7 +260,10 @@ mod tests {
     fn an_array_is_taken_apart_at_its_own_commas() {
         let text = "\n[ {\"a\": \"],[\\\"\"},\n  {\"b\": [1, {\"c\": 2}]} ,\n\n3 ]\n";
         let found = pieces(text, 100);
-        assert_eq!(found, [good(2, "{\"a\": \"],[\\\"\"}"), good(3, "{\"b\": [1, {\"c\": 2}]}"), good(5, "3")]);
+        assert_eq!(
+            found,
+            [good(2, "{\"a\": \"],[\\\"\"}"), good(3, "{\"b\": [1, {\"c\": 2}]}"), good(5, "3")]
+        );
         assert_eq!(pieces("[]", 100), []);
     }
 

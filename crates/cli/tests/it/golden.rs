@@ -64,7 +64,8 @@ fn the_shipped_cases_are_complete_labelled_and_of_every_sort() {
     for language in ["en", "de", "fr", "es", "ja", "th", "ar"] {
         assert!(languages.contains(language), "{language}");
     }
-    let faithful = cases.iter().filter(|case| case.human_label.as_ref().unwrap().faithful == Some(true)).count();
+    let faithful =
+        cases.iter().filter(|case| case.human_label.as_ref().unwrap().faithful == Some(true)).count();
     assert!((0.4..0.6).contains(&(faithful as f64 / cases.len() as f64)), "{faithful} of {}", cases.len());
 }
 
@@ -96,7 +97,8 @@ fn few() -> Call {
 
 #[test]
 fn a_golden_run_is_printed_so_that_a_person_can_read_it() {
-    let run = few().run("golden run few.jsonl --judge practice --require kappa>=-1 --require recall>=2 --sweep");
+    let run =
+        few().run("golden run few.jsonl --judge practice --require kappa>=-1 --require recall>=2 --sweep");
     assert_eq!(run.code, 1);
     insta::assert_snapshot!(run.shown());
 }
@@ -115,6 +117,15 @@ fn requirements_decide_the_exit_code() {
         let run = few().run(&format!("golden run few.jsonl --judge practice --require {requirement}"));
         assert_eq!(run.code, code, "{requirement}: {}", run.shown());
     }
+}
+
+#[test]
+fn a_database_that_is_down_is_noticed_before_anybody_pays() {
+    let call = few().variable("DATABASE_URL", "postgres://nobody:s3cret@127.0.0.1:1/x");
+    let run = call.run("golden run few.jsonl --judge practice");
+    assert!(run.code == 3 && run.stderr.contains("--no-store"), "{}", run.shown());
+    assert!(!run.stderr.contains("s3cret"), "{}", run.shown());
+    assert_eq!(call.run("golden run few.jsonl --judge practice --no-store").code, 0);
 }
 
 #[test]

@@ -84,10 +84,9 @@ impl Judge {
 
     /// What a file comes to when this judge is asked, which then counts as one with a model.
     fn audit(&self, traces: &[Value], options: &str) -> Run {
-        Call::new().file("traces.jsonl", lines(traces)).run(&format!(
-            "audit traces.jsonl --judge-url {} --judge-model some-model {options}",
-            self.url
-        ))
+        Call::new()
+            .file("traces.jsonl", lines(traces))
+            .run(&format!("audit traces.jsonl --judge-url {} --judge-model some-model {options}", self.url))
     }
 }
 
@@ -138,7 +137,8 @@ fn thresholds_decide_between_zero_and_one() {
 
 #[test]
 fn what_is_wrong_with_a_threshold_or_a_file_is_said() {
-    let call = Call::new().file("t.jsonl", lines(&[good("a")])).file("empty.jsonl", "").file("other.jsonl", "{}\n");
+    let call =
+        Call::new().file("t.jsonl", lines(&[good("a")])).file("empty.jsonl", "").file("other.jsonl", "{}\n");
     let shown: String = [
         "audit t.jsonl --judge practice --fail-on faithfullness<0.8",
         "audit t.jsonl --judge practice --fail-on contradicted",
@@ -176,9 +176,14 @@ fn a_threshold_of_the_configuration_holds_for_its_project() {
         0,
         "a project's own list stands in the place of the defaults"
     );
-    let run = call("[projects.pool]\nfail_on = [\"contradicted>many\"]\n").run("audit t.jsonl --judge practice");
+    let run =
+        call("[projects.pool]\nfail_on = [\"contradicted>many\"]\n").run("audit t.jsonl --judge practice");
     assert_eq!(run.code, 2);
-    assert!(run.stderr.contains("projects.pool.fail_on") && run.stderr.contains("is not a number"), "{}", run.shown());
+    assert!(
+        run.stderr.contains("projects.pool.fail_on") && run.stderr.contains("is not a number"),
+        "{}",
+        run.shown()
+    );
 }
 
 /// A threshold that applies to nothing would be green for ever.
@@ -209,16 +214,27 @@ fn what_could_not_be_audited_is_no_green_build() {
 
 #[test]
 fn a_line_that_is_no_trace_is_named_and_spoils_no_other() {
-    let text = lines(&[good("a")]) + "\nnot json\n" + &lines(&[good("b")]) + "{\"schema\": \"groundcrew.trace/v1\"}\n";
+    let text = lines(&[good("a")])
+        + "\nnot json\n"
+        + &lines(&[good("b")])
+        + "{\"schema\": \"groundcrew.trace/v1\"}\n";
     let run = Call::new().file("t.jsonl", text).run("audit t.jsonl --judge practice --json");
     assert_eq!(run.code, 3, "{}", run.shown());
     assert!(run.stderr.contains("t.jsonl:3: is no trace: $: the message is not JSON"), "{}", run.shown());
-    assert!(run.stderr.contains("t.jsonl:5: is no trace: $.trace_id: required, and missing"), "{}", run.shown());
+    assert!(
+        run.stderr.contains("t.jsonl:5: is no trace: $.trace_id: required, and missing"),
+        "{}",
+        run.shown()
+    );
     let summary = summary(&run);
-    assert_eq!((&summary["malformed_total"], &summary["tally"]["dispositions"]["passed"]), (&json!(2), &json!(2)));
+    assert_eq!(
+        (&summary["malformed_total"], &summary["tally"]["dispositions"]["passed"]),
+        (&json!(2), &json!(2))
+    );
     // A finding is certain, whatever else could not be looked at.
     let text = lines(&[bad("a")]) + "not json\n";
-    let run = Call::new().file("t.jsonl", text).run("audit t.jsonl --judge practice --fail-on contradicted>0");
+    let run =
+        Call::new().file("t.jsonl", text).run("audit t.jsonl --judge practice --fail-on contradicted>0");
     assert_eq!(run.code, 1, "{}", run.shown());
 }
 
@@ -246,7 +262,8 @@ fn lines_arrays_single_traces_folders_and_standard_input_are_the_same() {
 
 #[test]
 fn kinds_come_from_the_command_the_trace_or_the_project() {
-    let kinds = |run: &Run| summary(run)["tally"]["scores"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    let kinds =
+        |run: &Run| summary(run)["tally"]["scores"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(kinds(&audit(&[good("a")], "--json")), ["faithfulness"]);
     assert_eq!(kinds(&audit(&[good("a")], "--json --kind gate --kind gate --kind evidence_check")).len(), 2);
     let mut asks = good("a");
@@ -256,9 +273,9 @@ fn kinds_come_from_the_command_the_trace_or_the_project() {
 
 #[test]
 fn a_judge_that_is_down_ends_in_three() {
-    let run = Call::new()
-        .file("t.jsonl", lines(&[good("a"), good("b")]))
-        .run("audit t.jsonl --judge-url http://127.0.0.1:1/v1 --judge-model m --json --fail-on contradicted>0");
+    let run = Call::new().file("t.jsonl", lines(&[good("a"), good("b")])).run(
+        "audit t.jsonl --judge-url http://127.0.0.1:1/v1 --judge-model m --json --fail-on contradicted>0",
+    );
     assert_eq!(run.code, 3, "{}", run.shown());
     let summary = summary(&run);
     assert_eq!(summary["tally"]["dispositions"], json!({ "judge_unavailable": 2 }));
@@ -346,7 +363,10 @@ fn results_are_written_in_every_format() {
     assert_eq!(run.code, 1, "{}", run.shown());
     let read = |name: &str| std::fs::read_to_string(call.folder.path().join(name)).unwrap();
     let found = records(&call, "r.jsonl");
-    assert_eq!(found.iter().map(|record| record["trace_id"].as_str().unwrap()).collect::<Vec<_>>(), ["a", "b", "c"]);
+    assert_eq!(
+        found.iter().map(|record| record["trace_id"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["a", "b", "c"]
+    );
     assert_eq!(found[1]["claims"][1]["verdict"], "contradicted");
     assert_eq!(read("r.csv").lines().count(), 4);
     let junit = read("report");
@@ -358,7 +378,8 @@ fn results_are_written_in_every_format() {
     ] {
         assert!(junit.contains(part), "{part} is not in {junit}");
     }
-    let left: Vec<_> = std::fs::read_dir(call.folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let left: Vec<_> =
+        std::fs::read_dir(call.folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left.len(), 5, "nothing else stays behind: {left:?}");
 }
 
@@ -366,7 +387,8 @@ fn results_are_written_in_every_format() {
 fn the_page_stands_alone_and_marks_the_gap() {
     const HOSTILE: &str = "<img src=x onerror=alert(1)> \u{202e}txt A single swim costs 6 euro for adults.";
     let mut japanese = trace("日本", "露天風呂は朝7時から利用できます。");
-    japanese["retrieval"]["chunks"][0]["text"] = json!("横浜の宿です。露天風呂は朝6時から利用できます。朝食は8時です。");
+    japanese["retrieval"]["chunks"][0]["text"] =
+        json!("横浜の宿です。露天風呂は朝6時から利用できます。朝食は8時です。");
     let call = Call::new().file("t.jsonl", lines(&[trace("hostile", HOSTILE), japanese, good("fine")]));
     let run = call.run("audit t.jsonl --judge practice --out r.html");
     assert_eq!(run.code, 0, "{}", run.shown());
@@ -376,7 +398,10 @@ fn the_page_stands_alone_and_marks_the_gap() {
         assert!(!page.contains(loads), "{loads} is in the page");
     }
     assert!(page.contains("&#60;img src=x onerror=alert(1)&#62;") && page.contains("⟨U+202E⟩txt"), "{page}");
-    assert!(page.contains("<mark class=\"contradicted\">A single swim costs 4 euro for adults.</mark>"), "{page}");
+    assert!(
+        page.contains("<mark class=\"contradicted\">A single swim costs 4 euro for adults.</mark>"),
+        "{page}"
+    );
     assert!(
         page.contains("<mark class=\"contradicted\">露天風呂は朝6時から利用できます。</mark>朝食は8時です。"),
         "{page}"
@@ -431,7 +456,8 @@ fn a_run_that_is_interrupted_keeps_what_is_done() {
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(lines(&[good("a"), bad("b")]).as_bytes()).unwrap();
     stdin.flush().unwrap();
-    let done = || std::fs::read_to_string(folder.path().join("run.jsonl")).unwrap_or_default().lines().count();
+    let done =
+        || std::fs::read_to_string(folder.path().join("run.jsonl")).unwrap_or_default().lines().count();
     let deadline = Instant::now() + Duration::from_secs(60);
     while done() < 2 && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(20));
@@ -501,9 +527,9 @@ fn commands(document: &str) -> Vec<String> {
             inside = matches!(line.trim(), "```sh" | "```yaml");
         } else if inside {
             let command = line.trim().trim_start_matches("- ").trim_start_matches("run: ");
-            let is_meant = ["audit ", "golden run "].iter().any(|name| {
-                command.strip_prefix("groundcrew ").is_some_and(|rest| rest.starts_with(name))
-            });
+            let is_meant = ["audit ", "golden run "]
+                .iter()
+                .any(|name| command.strip_prefix("groundcrew ").is_some_and(|rest| rest.starts_with(name)));
             if is_meant {
                 found.push(command.trim_start_matches("groundcrew ").replace('\'', ""));
             }

@@ -49,7 +49,11 @@ pub fn head() -> Result<Vec<u8>, ::csv::Error> {
 /// As [`head`].
 pub fn audit(record: &Record) -> Result<Vec<u8>, ::csv::Error> {
     let finding = |claim: &audit::Claim| {
-        let gap = if claim.explanation.trim().is_empty() { String::new() } else { format!(" ({})", claim.explanation) };
+        let gap = if claim.explanation.trim().is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", claim.explanation)
+        };
         format!("{}: {}{gap}", claim.verdict.as_str(), claim.text)
     };
     let findings: Vec<String> = record.findings().map(finding).collect();

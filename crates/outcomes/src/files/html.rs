@@ -217,9 +217,8 @@ pub fn head(overview: &Overview<'_>) -> askama::Result<String> {
         Ending::NotMade => "not-made",
     };
     let listed = overview.malformed.iter().take(MALFORMED_LISTED);
-    let malformed: Vec<_> = listed
-        .map(|line| (visible(&line.place.file), line.place.line, visible(&line.in_words())))
-        .collect();
+    let malformed: Vec<_> =
+        listed.map(|line| (visible(&line.place.file), line.place.line, visible(&line.in_words()))).collect();
     HeadPage {
         result: overview.conclusion.result.as_str(),
         class,
@@ -278,7 +277,8 @@ pub fn section(section: Section, audits: u64) -> String {
     }
 }
 
-const TABLE_HEAD: &str = "<thead><tr><th>trace</th><th>kind</th><th>result</th><th>score</th><th></th></tr></thead>\n";
+const TABLE_HEAD: &str =
+    "<thead><tr><th>trace</th><th>kind</th><th>result</th><th>score</th><th></th></tr></thead>\n";
 
 /// The end of a section.
 pub const fn section_end(section: Section) -> &'static str {
@@ -308,11 +308,13 @@ pub fn audit(
     if section != Section::Flagged {
         let detail = match section {
             Section::NotJudged => visible(&record.why_not_judged()),
+            _ if record.claims.len() == 1 => "1 claim".to_owned(),
             _ => format!("{} claims", record.claims.len()),
         };
         let (trace_id, kind) = (visible(&record.trace_id), record.kind.as_str());
         let disposition = record.disposition.as_str();
-        return RowPage { trace_id, place, kind, disposition, score, detail }.render();
+        let row = RowPage { trace_id, place, kind, disposition, score, detail }.render()?;
+        return Ok(row + "\n");
     }
     let basis = kinds::find(record.kind).map_or(Basis::Retrieval, |spec| spec.basis);
     let passages = basis.passages(trace);
@@ -347,8 +349,11 @@ pub fn audit(
 }
 
 fn answer(record: &Record, trace: &Trace) -> Marked {
-    let marks: Vec<_> =
-        record.claims.iter().filter_map(|claim| Some((claim.answer_span?, Mark::of(claim.verdict)?))).collect();
+    let marks: Vec<_> = record
+        .claims
+        .iter()
+        .filter_map(|claim| Some((claim.answer_span?, Mark::of(claim.verdict)?)))
+        .collect();
     Marked::of(highlight::cut(trace.answer.as_deref().unwrap_or_default(), &marks))
 }
 
@@ -366,11 +371,8 @@ fn finding(claim: &Claim, passages: &[Passage<'_>]) -> FindingPart {
             Some(QuotePart { what, source: visible(&evidence.source_id), text })
         })
         .collect();
-    if quotes.is_empty()
-        && let Some((at, span)) = verify::nearest(passages, &claim.text)
-    {
-        let text = excerpt(&passages[at], span, Mark::Near);
-        quotes.push(QuotePart { what: "comes nearest", source: visible(passages[at].source_id), text });
+    if quotes.is_empty() {
+        quotes = unquoted(claim, passages);
     }
     let gap = match claim.explanation.trim() {
         "" if claim.evidence.is_empty() => "No passage of the evidence supports this.".to_owned(),
@@ -391,6 +393,21 @@ fn finding(claim: &Claim, passages: &[Passage<'_>]) -> FindingPart {
     }
 }
 
+/// What stands beside a claim without a quote: the sentence that comes nearest, else how the evidence begins.
+fn unquoted(claim: &Claim, passages: &[Passage<'_>]) -> Vec<QuotePart> {
+    const SHOWN: usize = 2;
+    if let Some((at, span)) = verify::nearest(passages, &claim.text) {
+        let text = excerpt(&passages[at], span, Mark::Near);
+        return vec![QuotePart { what: "comes nearest", source: visible(passages[at].source_id), text }];
+    }
+    let beginning = |passage: &Passage<'_>| QuotePart {
+        what: "was retrieved",
+        source: visible(passage.source_id),
+        text: Marked::of(highlight::shorten(highlight::cut(passage.text, &[]), AROUND)),
+    };
+    passages.iter().take(SHOWN).map(beginning).collect()
+}
+
 fn excerpt(passage: &Passage<'_>, span: audit::Span, mark: Mark) -> Marked {
     Marked::of(highlight::shorten(highlight::cut(passage.text, &[(span, mark)]), AROUND))
 }
@@ -407,7 +424,8 @@ fn of_omission(omission: &audit::Omission, passages: &[Passage<'_>]) -> Omission
 
 /// A whole passage, with everything that was quoted from it.
 fn whole(record: &Record, at: usize, passage: &Passage<'_>) -> (String, Marked) {
-    let quoted = record.claims.iter().flat_map(|claim| &claim.evidence).filter(|evidence| evidence.chunk == at);
+    let quoted =
+        record.claims.iter().flat_map(|claim| &claim.evidence).filter(|evidence| evidence.chunk == at);
     let marks: Vec<_> = quoted
         .map(|evidence| match evidence.role {
             Role::Contradicting => (evidence.span, Mark::Contradicted),

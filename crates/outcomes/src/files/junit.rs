@@ -102,7 +102,9 @@ fn details(record: &Record) -> String {
             lines.push(format!("  gap: {}", claim.explanation));
         }
         let quotes = claim.evidence.iter();
-        lines.extend(quotes.map(|evidence| format!("  evidence [{}]: {}", evidence.source_id, evidence.quote)));
+        lines.extend(
+            quotes.map(|evidence| format!("  evidence [{}]: {}", evidence.source_id, evidence.quote)),
+        );
     }
     lines.join("\n")
 }
@@ -175,9 +177,7 @@ fn case(case: &Case<'_>, counts: &mut Counts) -> io::Result<Vec<u8>> {
 
 /// A text without the characters that no XML 1.0 document may hold, escaped or not (XML 1.0, section 2.2).
 fn legal(text: &str) -> String {
-    let is_legal = |c: char| {
-        matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
-    };
+    let is_legal = |c: char| matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
     text.chars().map(|c| if is_legal(c) { c } else { '\u{fffd}' }).collect()
 }
 

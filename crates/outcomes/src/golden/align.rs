@@ -21,10 +21,8 @@ pub struct Paired {
 
 /// Pairs each labelled claim with the judge's claim that shares most words, each claim at most once.
 pub fn pair(labelled: &[HumanClaim], judged: &[Claim]) -> Paired {
-    let labels: Vec<(BTreeSet<String>, bool)> = labelled
-        .iter()
-        .filter_map(|claim| Some((words(claim.text.as_deref()?), claim.faithful?)))
-        .collect();
+    let labels: Vec<(BTreeSet<String>, bool)> =
+        labelled.iter().filter_map(|claim| Some((words(claim.text.as_deref()?), claim.faithful?))).collect();
     let claims: Vec<BTreeSet<String>> = judged.iter().map(|claim| words(&claim.text)).collect();
     let mut pairs: Vec<(f64, usize, usize)> = Vec::new();
     for (label, (label_words, _)) in labels.iter().enumerate() {
@@ -101,7 +99,10 @@ mod tests {
         let labelled =
             [label("On weekdays the pool opens at 7.", true), label("A swim costs adults 4 euro.", false)];
         let paired = pair(&labelled, &judged);
-        assert_eq!((paired.unmatched, paired.confusion.true_positive, paired.confusion.true_negative), (0, 1, 1));
+        assert_eq!(
+            (paired.unmatched, paired.confusion.true_positive, paired.confusion.true_negative),
+            (0, 1, 1)
+        );
     }
 
     #[test]

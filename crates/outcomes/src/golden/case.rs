@@ -73,9 +73,9 @@ impl Case {
     /// Adds what an audit said.
     pub fn add(&mut self, trace: &Trace, record: &Record) {
         let said = match record.standing() {
-            Standing::Judged => {
-                Said::Judged(record.claims.iter().map(|claim| (!claim.is_finding(), claim.confidence)).collect())
-            }
+            Standing::Judged => Said::Judged(
+                record.claims.iter().map(|claim| (!claim.is_finding(), claim.confidence)).collect(),
+            ),
             _ => Said::Nothing(record.disposition),
         };
         let labelled = trace.human_label.as_ref().and_then(|label| label.claims.as_deref());

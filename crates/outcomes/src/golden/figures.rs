@@ -193,10 +193,8 @@ impl Figures {
     pub fn of(cases: &[Case], limits: Limits) -> Self {
         let judged = cases.iter().filter(|case| flagged(case).is_some()).count();
         let (total, judged) = (to_u64(cases.len()), to_u64(judged));
-        let scores: Vec<(f64, bool)> = cases
-            .iter()
-            .filter_map(|case| Some((ungrounded_share(case.said()?)?, !case.faithful)))
-            .collect();
+        let scores: Vec<(f64, bool)> =
+            cases.iter().filter_map(|case| Some((ungrounded_share(case.said()?)?, !case.faithful))).collect();
         Self {
             cases: total,
             judged,

@@ -34,7 +34,10 @@ mod tests {
     #[test]
     fn words_that_the_evidence_lacks_are_counted_once() {
         let kind = Kind::Faithfulness;
-        assert_eq!(novelty(&trace("Pool opens early, pool opens.", "The pool opens at 7."), kind), Some(1.0 / 3.0));
+        assert_eq!(
+            novelty(&trace("Pool opens early, pool opens.", "The pool opens at 7."), kind),
+            Some(1.0 / 3.0)
+        );
         assert_eq!(novelty(&trace("It opens at 8.", "It opens at 7."), kind), Some(0.5));
         assert_eq!(novelty(&trace("", "The pool opens."), kind), None);
     }

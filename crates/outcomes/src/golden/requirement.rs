@@ -98,6 +98,9 @@ mod tests {
     #[test]
     fn an_unknown_figure_is_met_with_those_that_are_known() {
         let error = "cappa>=0.6".parse::<Requirement>().unwrap_err().to_string();
-        assert!(error.starts_with("`cappa>=0.6`: there is no `cappa`; allowed are kappa, kappa_low,"), "{error}");
+        assert!(
+            error.starts_with("`cappa>=0.6`: there is no `cappa`; allowed are kappa, kappa_low,"),
+            "{error}"
+        );
     }
 }

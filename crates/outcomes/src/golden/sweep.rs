@@ -57,9 +57,11 @@ pub fn points(cases: &[Case]) -> Vec<Point> {
 
 /// The setting with the highest recall among those that reach a precision; of equal ones the most precise.
 pub fn for_precision(points: &[Point], precision: f64) -> Option<Point> {
-    let reached = points.iter().filter(|point| point.agreement.precision.is_some_and(|found| found >= precision));
+    let reached =
+        points.iter().filter(|point| point.agreement.precision.is_some_and(|found| found >= precision));
     reached.copied().max_by(|one, other| {
-        let rank = |point: &Point| (point.agreement.recall.unwrap_or(0.0), point.agreement.precision.unwrap_or(0.0));
+        let rank =
+            |point: &Point| (point.agreement.recall.unwrap_or(0.0), point.agreement.precision.unwrap_or(0.0));
         let (one, other) = (rank(one), rank(other));
         one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1))
     })

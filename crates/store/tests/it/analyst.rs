@@ -39,9 +39,10 @@ async fn an_analyst_reads_the_views_and_nothing_else() {
             event.id = audit::record::derived_id(again.key.id(), &event.routing_key);
         }
         store.finish(again).await.unwrap();
+        store.keep_golden_run(crate::golden::run("a", true)).await.unwrap();
         let (mut analyst, role) = analyst(&database).await;
         let views = relations(&database, "analytics").await;
-        assert_eq!(views.len(), 6);
+        assert_eq!(views.len(), 7);
         for view in views {
             let sql = AssertSqlSafe(format!("select count(*) from analytics.{view}"));
             let rows: i64 = sqlx::query_scalar(sql).fetch_one(&mut analyst).await.unwrap();

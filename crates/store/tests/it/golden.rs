@@ -6,7 +6,8 @@ use trace::Kind;
 
 use crate::fixture::in_database;
 
-fn run(judge: &str, calibrates: bool) -> GoldenRun {
+/// A golden run of this judge.
+pub(crate) fn run(judge: &str, calibrates: bool) -> GoldenRun {
     GoldenRun {
         kind: Kind::Gate,
         prompt_version: "gate-1".to_owned(),
@@ -41,7 +42,10 @@ async fn the_last_run_of_a_kind_prompt_and_judge_counts() {
         }
         let of = |judge: &str| (Kind::Gate, "gate-1".to_owned(), judge.to_owned());
         assert_eq!(store.calibrated().await.unwrap(), [of("a"), of("c")]);
-        assert_eq!(database.count("select count(*) from analytics.golden_runs where overlap_auc is null").await, 5);
+        assert_eq!(
+            database.count("select count(*) from analytics.golden_runs where overlap_auc is null").await,
+            5
+        );
     })
     .await;
 }

@@ -43,7 +43,9 @@ impl Earlier {
         if !path.exists() {
             return Ok(Self { path, done });
         }
-        let failed = |error: std::io::Error| Failure::usage(format!("{} cannot be rewritten: {error}", path.display()));
+        let failed = |error: std::io::Error| {
+            Failure::usage(format!("{} cannot be rewritten: {error}", path.display()))
+        };
         let mut kept = out_file(&path).map_err(failed)?;
         let mut offset = 0;
         each_line(&path, |number, line, is_whole| {

@@ -57,7 +57,8 @@ fn with_concurrency(judge: config::Judge, given: Option<usize>) -> config::Judge
 
 async fn practice(given: Option<usize>) -> Result<Chosen, Failure> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let server = practice::Server::start(address, practice::Settings::default()).await.map_err(Failure::failed)?;
+    let server =
+        practice::Server::start(address, practice::Settings::default()).await.map_err(Failure::failed)?;
     let settings = ProfileSettings {
         practice: true,
         ..ProfileSettings::new("practice", server.base_url(), practice::MODEL)
@@ -88,9 +89,9 @@ async fn named(choice: &JudgeChoice, settings: &Settings) -> Result<Option<confi
         None => (Limits::default(), unconfigured(settings)),
     };
     let is_other_address = configured.is_some_and(|judge| judge.profile.settings().base_url != url);
-    let known_model = model.map(str::to_owned).or_else(|| {
-        configured.filter(|_| !is_other_address).map(|judge| judge.profile.model().to_owned())
-    });
+    let known_model = model
+        .map(str::to_owned)
+        .or_else(|| configured.filter(|_| !is_other_address).map(|judge| judge.profile.model().to_owned()));
     let profile = |model: String| ProfileSettings {
         // Another model is another judge: results of the two must not be mistaken for each other.
         name: model.clone(),
@@ -114,7 +115,12 @@ async fn named(choice: &JudgeChoice, settings: &Settings) -> Result<Option<confi
 /// What holds for a judge that the configuration does not name: its defaults, and the key if there is one.
 fn unconfigured(settings: &Settings) -> ProfileSettings {
     let defaults = ProfileSettings::new("", "", "");
-    ProfileSettings { api_key: settings.judge_key.clone(), temperature: Some(0.0), max_tokens: Some(8192), ..defaults }
+    ProfileSettings {
+        api_key: settings.judge_key.clone(),
+        temperature: Some(0.0),
+        max_tokens: Some(8192),
+        ..defaults
+    }
 }
 
 /// The model of a judge that has one.
@@ -127,7 +133,9 @@ async fn only_model(settings: ProfileSettings, limits: &Limits, url: &str) -> Re
     };
     let body = match asked {
         Ok(Ok((_, body))) => body,
-        Ok(Err(error)) => return Err(name_it(format!("its list of models cannot be read: {}", chain(&error)))),
+        Ok(Err(error)) => {
+            return Err(name_it(format!("its list of models cannot be read: {}", chain(&error))));
+        }
         Err(_) => return Err(name_it("its list of models does not come".to_owned())),
     };
     match check_services::listed(&body).as_deref() {

@@ -159,7 +159,14 @@ impl Book {
         self.tally.add(record, change);
         self.tally.resumed += u64::from(*is_resumed);
         self.table.add(record, &missed);
-        self.files.audited(&out::Part { record, trace, missed: &missed, change, is_worse, is_resumed: *is_resumed })
+        self.files.audited(&out::Part {
+            record,
+            trace,
+            missed: &missed,
+            change,
+            is_worse,
+            is_resumed: *is_resumed,
+        })
     }
 
     fn malformed(&mut self, malformed: Malformed) -> Result<(), Failure> {

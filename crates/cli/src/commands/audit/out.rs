@@ -62,9 +62,11 @@ impl std::str::FromStr for Target {
         let is_ending = |name: &&(&str, Format)| !["junit", "json"].contains(&name.0);
         match format.filter(is_ending) {
             Some((_, format)) => Ok(Self { format: *format, path: text.into() }),
-            None => Err("expected a name that ends in .jsonl, .csv, .xml or .html, or FORMAT=FILE with the format \
+            None => Err(
+                "expected a name that ends in .jsonl, .csv, .xml or .html, or FORMAT=FILE with the format \
                  jsonl, csv, junit or html"
-                .to_owned()),
+                    .to_owned(),
+            ),
         }
     }
 }
@@ -199,7 +201,9 @@ impl Sheet {
             }
             Self::Html(spools) => {
                 let section = Section::of(record, missed);
-                let Some(spool) = spools.iter_mut().find(|spool| spool.section == section) else { return Ok(()) };
+                let Some(spool) = spools.iter_mut().find(|spool| spool.section == section) else {
+                    return Ok(());
+                };
                 spool.audits += 1;
                 let html = html::audit(section, record, trace, missed, *change).map_err(io::Error::other)?;
                 spool.file.write_all(html.as_bytes())

@@ -44,7 +44,9 @@ impl Table {
         if self.rows.is_empty() {
             return;
         }
-        table::lines(["trace", "kind", "result", "what"], &self.rows).iter().for_each(|line| output.line(line));
+        table::lines(["trace", "kind", "result", "what"], &self.rows)
+            .iter()
+            .for_each(|line| output.line(line));
         if self.more > 0 {
             output.line(format!("… and {} more rows; --out FILE keeps all", self.more));
         }
@@ -130,8 +132,11 @@ pub(super) fn summary(summary: &Summary<'_>, found: &Table, is_json: bool) {
 
 fn counts(output: &mut Output, summary: &Summary<'_>) {
     let tally = summary.tally;
-    let dispositions: Vec<String> =
-        tally.dispositions.iter().map(|(disposition, count)| format!("{count} {}", disposition.as_str())).collect();
+    let dispositions: Vec<String> = tally
+        .dispositions
+        .iter()
+        .map(|(disposition, count)| format!("{count} {}", disposition.as_str()))
+        .collect();
     let mut extra = Vec::new();
     if summary.malformed_total > 0 {
         extra.push(format!("{} no traces", summary.malformed_total));
@@ -195,7 +200,8 @@ fn score_name(kind: Kind) -> &'static str {
 }
 
 fn in_words(verdict: &thresholds::Verdict) -> String {
-    let project = verdict.project.as_ref().map(|name| format!(" ({})", terminal::line(name))).unwrap_or_default();
+    let project =
+        verdict.project.as_ref().map(|name| format!(" ({})", terminal::line(name))).unwrap_or_default();
     let name = format!("{}{project}", verdict.threshold);
     let known = if verdict.known > 0 { format!(", {} of them known", verdict.known) } else { String::new() };
     let state = if verdict.fails() { "missed" } else { "kept" };

@@ -43,13 +43,15 @@ impl Progress {
 fn message(tally: &Tally, seconds: f64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "a rate with one digit")]
     let rate = (tally.audits - tally.resumed) as f64 / seconds.max(0.001);
-    let cost = if tally.cost.micros.is_empty() { String::new() } else { format!(", {}", tally.cost.in_words()) };
+    let cost =
+        if tally.cost.micros.is_empty() { String::new() } else { format!(", {}", tally.cost.in_words()) };
+    // What a narrow terminal cuts off stands last.
     format!(
-        "{} audits, {rate:.1}/s: {} grounded, {} contradicted, {} unsupported, {} unclear{cost}",
+        "{} audits, {rate:.1}/s{cost}: {} contradicted, {} unsupported, {} unclear, {} grounded",
         tally.audits,
-        tally.verdict(Verdict::Grounded),
         tally.verdict(Verdict::Contradicted),
         tally.verdict(Verdict::Unsupported),
         tally.verdict(Verdict::InsufficientEvidence),
+        tally.verdict(Verdict::Grounded),
     )
 }

@@ -19,6 +19,25 @@ pub(super) enum Kept {
     No(String),
 }
 
+/// Whether the run could be kept, before anybody pays for it.
+///
+/// # Errors
+/// When a database is configured and does not answer, or lacks the table.
+pub(super) async fn check(args: &GoldenRun, settings: &Settings) -> Result<(), Failure> {
+    if args.no_store || settings.database.url.is_none() {
+        return Ok(());
+    }
+    match services::store(settings).await {
+        Ok(store) => {
+            store.close().await;
+            Ok(())
+        }
+        Err(failure) => {
+            Err(failure.hint("correct DATABASE_URL, run `groundcrew migrate`, or give --no-store"))
+        }
+    }
+}
+
 /// Keeps the figures of each kind.
 ///
 /// # Errors

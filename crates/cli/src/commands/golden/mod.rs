@@ -75,6 +75,7 @@ struct Book {
 
 /// Audits the labelled cases and prints the figures.
 pub(crate) async fn run(args: &GoldenRun, settings: &Settings) -> Outcome {
+    keep::check(args, settings).await?;
     let chosen = choose(&args.judge, settings).await?;
     let input = Input::open(&args.file, settings.worker.max_message_bytes)?;
     let name = input.name.clone();
@@ -107,12 +108,17 @@ pub(crate) async fn run(args: &GoldenRun, settings: &Settings) -> Outcome {
         .map(|(kind, group)| measure(kind, group, args))
         .collect();
     let kept = if stop.is_cancelled() {
-        keep::Kept::No("the run was stopped".to_owned())
+        Ok(keep::Kept::No("the run was stopped".to_owned()))
     } else {
-        keep::keep(&measured, &name, args, settings).await?
+        keep::keep(&measured, &name, args, settings).await
+    };
+    // The figures are paid for: they are shown even where they could not be kept.
+    let (kept, failure) = match kept {
+        Ok(kept) => (kept, None),
+        Err(failure) => (keep::Kept::No(failure.message()), Some(failure)),
     };
     print::run(&print::Whole { name: &name, measured: &measured, book: &book, kept: &kept }, args.json.json);
-    exit(&measured, stop.is_cancelled())
+    failure.map_or_else(|| exit(&measured, stop.is_cancelled()), Err)
 }
 
 fn exit(measured: &[Measured], is_stopped: bool) -> Outcome {

@@ -68,7 +68,8 @@ pub(super) fn run(whole: &Whole<'_>, is_json: bool) {
 }
 
 fn stored(measured: &Measured) -> String {
-    let what = format!("{} with {} and {}", measured.kind, measured.prompt_version, terminal::line(&measured.judge));
+    let what =
+        format!("{} with {} and {}", measured.kind, measured.prompt_version, terminal::line(&measured.judge));
     if measured.calibrates {
         format!("stored: results of {what} are no longer marked as uncalibrated")
     } else if measured.practice {
@@ -102,8 +103,18 @@ fn one(output: &mut Output, measured: &Measured) {
     table::lines(head, &rows).iter().for_each(|line| output.line(line));
     overlap(output, figures);
     confusion(output, figures);
-    output.line(rate("paraphrase missed", "reworded answers flagged", "faithful answers flagged", &figures.paraphrase_missed));
-    output.line(rate("fabrication passed", "made-up answers passed", "unfaithful answers passed", &figures.fabrication_passed));
+    output.line(rate(
+        "paraphrase missed",
+        "reworded answers flagged",
+        "faithful answers flagged",
+        &figures.paraphrase_missed,
+    ));
+    output.line(rate(
+        "fabrication passed",
+        "made-up answers passed",
+        "unfaithful answers passed",
+        &figures.fabrication_passed,
+    ));
     if let Some(stability) = &figures.stability {
         output.line(format!(
             "stability over {} runs: {} of {} cases always the same; mean flip rate {}",
@@ -143,7 +154,9 @@ fn row(name: &str, agreement: &Agreement) -> [String; 7] {
         shown(agreement.f1),
         shown(agreement.balanced_accuracy),
         shown(agreement.kappa),
-        agreement.kappa_interval.map_or("-".to_owned(), |Interval { low, high }| format!("{low:.2} to {high:.2}")),
+        agreement
+            .kappa_interval
+            .map_or("-".to_owned(), |Interval { low, high }| format!("{low:.2} to {high:.2}")),
     ]
 }
 
@@ -175,14 +188,22 @@ fn confusion(output: &mut Output, figures: &Figures) {
             judged.false_negative,
             all.false_negative - judged.false_negative,
         ),
-        row("faithful", judged.false_positive, judged.true_negative, all.false_positive - judged.false_positive),
+        row(
+            "faithful",
+            judged.false_positive,
+            judged.true_negative,
+            all.false_positive - judged.false_positive,
+        ),
     ];
-    table::lines(["label", "flagged", "passed", "not judged"], &rows).iter().for_each(|line| output.line(line));
+    table::lines(["label", "flagged", "passed", "not judged"], &rows)
+        .iter()
+        .for_each(|line| output.line(line));
 }
 
 fn rate(name: &str, of_category: &str, of_label: &str, rate: &Rate) -> String {
-    let interval =
-        rate.interval.map_or(String::new(), |Interval { low, high }| format!(", 95 %: {low:.3} to {high:.3}"));
+    let interval = rate
+        .interval
+        .map_or(String::new(), |Interval { low, high }| format!(", 95 %: {low:.3} to {high:.3}"));
     let state = if rate.is_kept() { "kept" } else { "NOT kept" };
     format!(
         "{name}: {} ({} of {} {}{interval}); limit {}: {state}",
@@ -207,7 +228,9 @@ fn categories(output: &mut Output, figures: &Figures) {
             ]
         })
         .collect();
-    table::lines(["category", "cases", "right", "not judged"], &rows).iter().for_each(|line| output.line(line));
+    table::lines(["category", "cases", "right", "not judged"], &rows)
+        .iter()
+        .for_each(|line| output.line(line));
 }
 
 fn wrong(output: &mut Output, figures: &Figures) {
@@ -228,7 +251,9 @@ fn wrong(output: &mut Output, figures: &Figures) {
             ]
         })
         .collect();
-    table::lines(["trace", "category", "label", "the audit says"], &rows).iter().for_each(|line| output.line(line));
+    table::lines(["trace", "category", "label", "the audit says"], &rows)
+        .iter()
+        .for_each(|line| output.line(line));
 }
 
 fn swept(output: &mut Output, sweep: &Sweep) {
