@@ -38,9 +38,8 @@ impl Comparison {
             Self::AtMost => left <= right,
             Self::More => left > right,
             Self::AtLeast => left >= right,
-            #[expect(clippy::float_cmp, reason = "counts and written numbers, which are equal or are not")]
             Self::Equal => left == right,
-            Self::Different => left < right || left > right,
+            Self::Different => left != right && !left.is_nan() && !right.is_nan(),
         }
     }
 
