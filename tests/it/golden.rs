@@ -1,27 +1,30 @@
 //! A golden run lifts the mark from the results of the judge that it measured.
 
-use practice::CannedReply;
 use serde_json::Value;
-use testkit::System;
-use testkit::material::{all_grounded, trace};
+use testkit::material::trace;
+use testkit::{Command, System};
 
 /// The same server under another name: for the program it is a judge with a model.
-const MODEL: (&str, &str) = ("GROUNDCREW_JUDGE__MODEL", "measured-model");
+fn with_model(command: Command) -> Command {
+    command
+        .set("GROUNDCREW_JUDGE__NAME", "measured")
+        .set("GROUNDCREW_JUDGE__MODEL", "measured-model")
+        .set("GROUNDCREW_JUDGE__PRACTICE", "false")
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_golden_run_lifts_the_mark_from_later_results() {
-    let replies = || [CannedReply::content(all_grounded())];
-    let system = System::builder().replies("before", replies()).replies("after", replies()).start().await;
+    let system = System::builder().start().await;
     let file = std::env::temp_dir().join(format!("golden-{}.jsonl", uuid::Uuid::now_v7()));
     let mut case = trace("case").value().clone();
     case["human_label"] = serde_json::json!({ "labeler": "a person", "faithful": true });
     std::fs::write(&file, format!("{case}\n")).unwrap();
     let golden = async |requirement: &str| {
         let arguments = ["golden", "run", file.to_str().unwrap(), "--require", requirement, "--json"];
-        system.program(&arguments).set(MODEL.0, MODEL.1).run().await
+        with_model(system.program(&arguments)).run().await
     };
     let audited = async |trace_id: &str| -> Value {
-        let _worker = system.program(&["worker"]).set(MODEL.0, MODEL.1).start();
+        let _worker = with_model(system.program(&["worker"])).start();
         system.publish(&trace(trace_id)).await;
         system.ended(trace_id).await
     };

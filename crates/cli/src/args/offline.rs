@@ -12,12 +12,12 @@ use crate::commands::audit::Target;
 
 const AUDIT_HELP: &str = "\
 Thresholds say what is not wanted: a name, one of < <= > >= = !=, and a number.
-  contradicted>0            in any one answer; also unsupported, insufficient_evidence, findings, claims,
-                            omissions, critical, major, minor, escalated, blocked
-  faithfulness<0.8          the score of any one answer; also groundedness (percent), hallucination_ratio,
-                            grounded_share
-  total.unsupported>10      the sum over the run, of everything that is counted
-  mean.faithfulness<0.9     the mean over the run; what a rule decided stays out of it
+  contradicted>0         in any one answer; also unsupported, insufficient_evidence, findings,
+                         claims, omissions, critical, major, minor, escalated, blocked
+  faithfulness<0.8       the score of any one answer; also groundedness (percent),
+                         hallucination_ratio, grounded_share
+  total.unsupported>10   the sum over the run, of everything that is counted
+  mean.faithfulness<0.9  the mean over the run; what a rule decided stays out of it
 They are held against judged answers. docs/ci.md has examples for GitHub and GitLab.
 
 Exit codes:
@@ -97,12 +97,15 @@ pub(crate) enum Golden {
 const GOLDEN_HELP: &str = "\
 Positive means not faithful. A case that could not be judged is never counted as right.
 
-Figures that --require knows: kappa, kappa_low (lower bound of its 95 % interval), precision, recall, f1,
-balanced_accuracy, accuracy, auc, coverage, paraphrase_missed, fabrication_passed, stability, claim_kappa,
-overlap_auc. One that the run does not have meets no requirement.
+Figures that --require knows: kappa, kappa_low (lower bound of its 95 % interval), precision, recall,
+f1, balanced_accuracy, accuracy, auc, coverage, paraphrase_missed, fabrication_passed, stability,
+claim_kappa, overlap_auc. One that the run does not have meets no requirement.
 
-Exit codes: 0 every requirement is met (or none is given), 1 one is not, 2 wrong usage, no judge or no
-labelled case, 3 nothing could be judged or the run was stopped.";
+Exit codes:
+  0  every requirement is met, or none is given
+  1  a requirement is not met
+  2  wrong usage, no judge, or no labelled case
+  3  nothing could be judged, the run was stopped, or the database does not answer";
 
 /// Audit labelled traces and say how far the judge agrees with the labels.
 ///

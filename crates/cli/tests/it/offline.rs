@@ -383,6 +383,19 @@ fn results_are_written_in_every_format() {
     assert_eq!(left.len(), 5, "nothing else stays behind: {left:?}");
 }
 
+/// One run would otherwise destroy what it reads.
+#[test]
+fn results_are_not_written_over_the_traces() {
+    let traces = lines(&[good("a")]);
+    let call = Call::new().file("folder/t.jsonl", &traces);
+    for command in ["audit folder/t.jsonl --out ./folder/t.jsonl", "audit folder --out folder/run.jsonl"] {
+        let run = call.run(&format!("{command} --judge practice"));
+        assert!(run.code == 2 && run.stderr.contains("where the traces are read from"), "{}", run.shown());
+    }
+    assert_eq!(std::fs::read_to_string(call.folder.path().join("folder/t.jsonl")).unwrap(), traces);
+    assert_eq!(call.run("audit folder --judge practice --out folder/report.html").code, 0);
+}
+
 #[test]
 fn the_page_stands_alone_and_marks_the_gap() {
     const HOSTILE: &str = "<img src=x onerror=alert(1)> \u{202e}txt A single swim costs 6 euro for adults.";

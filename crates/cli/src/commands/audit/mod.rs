@@ -53,6 +53,7 @@ pub(crate) async fn run(args: &Audit, settings: &Settings) -> Outcome {
     let rules = rules(args, settings);
     let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
     let fails_on_change = baseline.is_some() && rules.is_empty();
+    keep_apart(args)?;
     let chosen = choose(&args.judge, settings).await?;
     let input = Input::open(&args.file, settings.worker.max_message_bytes)?;
     let earlier = if args.resume { Some(Earlier::of(&args.out)?) } else { None };
@@ -90,6 +91,23 @@ pub(crate) async fn run(args: &Audit, settings: &Settings) -> Outcome {
         fails_on_change,
     };
     conclude(book, &name, circumstances, args)
+}
+
+/// Results must not be written over what is read, nor where the next run would take them for traces.
+fn keep_apart(args: &Audit) -> Outcome {
+    let Ok(read) = args.file.canonicalize() else { return Ok(()) };
+    for target in &args.out {
+        let folder =
+            target.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let (Ok(folder), Some(name)) = (folder.canonicalize(), target.path.file_name()) else { continue };
+        let path = folder.join(name);
+        if path == read || (target.format == out::Format::Jsonl && read.is_dir() && path.starts_with(&read)) {
+            let (out, read) = (target.path.display(), args.file.display());
+            return Err(Failure::usage(format!("--out {out} lies where the traces are read from ({read})"))
+                .hint("write the results to another folder"));
+        }
+    }
+    Ok(())
 }
 
 /// Writes what comes at the end, prints it, and gives the exit code.
