@@ -12,6 +12,8 @@ const DOCUMENTS: &[&str] = &[
     "docs/measurements.md",
     "docs/cost.md",
     "docs/judges.md",
+    "docs/ci.md",
+    "docs/golden.md",
 ];
 
 fn root() -> PathBuf {

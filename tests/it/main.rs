@@ -17,6 +17,7 @@ mod documents;
 mod duplicates;
 mod faults;
 mod fleet;
+mod golden;
 mod hostile;
 mod kinds;
 mod lanes;

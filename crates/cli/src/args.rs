@@ -7,6 +7,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use trace::Kind;
 
+pub(crate) mod offline;
+
 /// Audits what RAG systems say: traces come in over RabbitMQ, a judge weighs each claim of the answer
 /// against the retrieved evidence, results go to Postgres, and what is dangerous goes to people.
 #[derive(Debug, Parser)]
@@ -24,7 +26,7 @@ Exit codes:
   0    done, and what was asked about is fine
   1    what was asked about is not fine, or the work failed
   2    wrong usage, wrong configuration, or a file that cannot be read
-  3    a service could not be reached
+  3    a service could not be reached, or something could not be audited
   130  stopped by a second Ctrl-C or SIGTERM
 
 Services are found by DATABASE_URL (Postgres), AMQP_URL (RabbitMQ) and GROUNDCREW_JUDGE__BASE_URL.
@@ -36,6 +38,10 @@ pub(crate) enum Command {
     Migrate(Migrate),
     Publish(Publish),
     Watch(Watch),
+    Audit(Box<offline::Audit>),
+    /// Measure a judge against people's labels.
+    #[command(subcommand)]
+    Golden(offline::Golden),
     /// Run the practice judge, which needs no model.
     #[command(subcommand)]
     Judge(Judge),
@@ -510,7 +516,7 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 /// Reads the name of an audit kind; `--help` lists them.
-fn kinds() -> impl TypedValueParser<Value = Kind> {
+pub(crate) fn kinds() -> impl TypedValueParser<Value = Kind> {
     PossibleValuesParser::new(Kind::ALL.iter().map(|kind| kind.as_str())).try_map(|word| word.parse::<Kind>())
 }
 

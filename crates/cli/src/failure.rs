@@ -32,6 +32,11 @@ impl Failure {
         Self { kind: Kind::NotFine, error: None, hint: None }
     }
 
+    /// Something could not be audited, and has been printed.
+    pub(crate) const fn not_made() -> Self {
+        Self { kind: Kind::Unreachable, error: None, hint: None }
+    }
+
     /// The work failed.
     pub(crate) fn failed(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { kind: Kind::NotFine, error: Some(error.into()), hint: None }

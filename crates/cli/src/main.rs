@@ -7,6 +7,7 @@ mod args;
 mod commands;
 mod config;
 mod failure;
+mod input;
 mod logging;
 mod output;
 mod services;
@@ -17,6 +18,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+use args::offline::Golden;
 use args::{Check, Cli, Command, Dead, Judge, Prompt, Queue, Review, Schema, Trace};
 use config::{ConfigError, Settings};
 use failure::{Failure, Outcome};
@@ -49,6 +51,16 @@ fn run(cli: &Cli) -> Outcome {
             logging::start(settings.log)?;
             block_on(commands::worker::run(args, settings))
         }
+        Command::Audit(args) => {
+            let settings = settings(cli)?;
+            logging::start_quiet()?;
+            block_on(commands::audit::run(args, &settings))
+        }
+        Command::Golden(Golden::Run(args)) => {
+            let settings = settings(cli)?;
+            logging::start_quiet()?;
+            block_on(commands::golden::run(args, &settings))
+        }
         Command::Judge(Judge::Practice(args)) => {
             logging::start(settings(cli)?.log)?;
             block_on(commands::practice::run(args))
@@ -78,6 +90,8 @@ async fn ask(command: &Command, settings: &Settings) -> Outcome {
         Command::Queue(Queue::Dead(Dead::Discard(args))) => commands::dead::discard(args, settings).await,
         Command::Check(Check::Services(args)) => commands::check_services::run(*args, settings).await,
         Command::Worker(_)
+        | Command::Audit(_)
+        | Command::Golden(_)
         | Command::Judge(_)
         | Command::Schema(_)
         | Command::Prompt(_)

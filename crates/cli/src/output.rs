@@ -88,3 +88,17 @@ pub(crate) fn progress(length: usize, what: &'static str) -> ProgressBar {
     bar.set_message(what);
     bar
 }
+
+/// A bar for audits of files, over their bytes; it only turns where the end is not known.
+pub(crate) fn audits(total: Option<u64>) -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
+    let template = if total.is_some() { "{bar:10} {percent}% {wide_msg}" } else { "{spinner} {wide_msg}" };
+    // The template is fixed, so it is either always right or never.
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar
+}

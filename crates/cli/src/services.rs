@@ -1,12 +1,13 @@
-//! Reaching Postgres and RabbitMQ, and waiting for them.
+//! Reaching Postgres, RabbitMQ and the judges, and waiting for them.
 
 use std::time::Duration;
 
+use judge::{Judge, Judges};
 use queue::{Connection, Publisher, Purpose};
 use store::Store;
 use tokio::time::Instant;
 
-use crate::config::Settings;
+use crate::config::{self, Settings};
 use crate::failure::Failure;
 use crate::output;
 
@@ -82,6 +83,28 @@ pub(crate) async fn store(settings: &Settings) -> Result<Store, Failure> {
     })?;
     store.check_schema().await.map_err(database)?;
     Ok(store)
+}
+
+/// The first judge and those that stand in for it, made ready. Nothing is sent.
+///
+/// # Errors
+/// When one cannot be set up.
+pub(crate) fn judges(first: &config::Judge, fallback: &[config::Judge]) -> Result<Judges, Failure> {
+    let fallback = fallback.iter().map(judge).collect::<Result<_, _>>()?;
+    Judges::new(judge(first)?, fallback).map_err(Failure::usage)
+}
+
+fn judge(configured: &config::Judge) -> Result<Judge, Failure> {
+    let judge = Judge::new(configured.profile.clone(), &configured.limits).map_err(Failure::usage)?;
+    tracing::info!(
+        judge = judge.name(),
+        provider = judge.profile().settings().provider.as_str(),
+        model = judge.profile().model(),
+        endpoint = %judge.profile().endpoint(),
+        practice = judge.profile().is_practice(),
+        "judge configured"
+    );
+    Ok(judge)
 }
 
 /// A connection to the broker.

@@ -6,11 +6,13 @@
 //! ([`progress`]), so an audit that was interrupted goes on exactly where it was.
 
 mod ask;
+mod calibration;
 mod events;
 pub mod memory;
 mod progress;
 mod run;
 
+pub use calibration::Calibration;
 pub use events::{REVIEW_OPENED, result_event};
 pub use run::{Delivery, Run, RunError, Runner, Settings, Terms};
 

@@ -21,6 +21,7 @@ use trace::completeness::{self, Prepared};
 use trace::{Readiness, Requirements};
 
 use crate::ask::{Call, question};
+use crate::calibration::Calibration;
 use crate::progress::{self, Assessor, Next, Plan, Recall};
 use crate::{Kept, Sink, SinkError, events};
 
@@ -113,12 +114,18 @@ pub struct Runner {
     settings: Settings,
     /// By model that was asked for: the one that last answered, when it was another.
     other_models: Arc<Mutex<BTreeMap<String, String>>>,
+    calibration: Calibration,
 }
 
 impl Runner {
     /// A runner that asks these judges: one [`Judge`], or several in their order.
     pub fn new(judges: impl Into<Judges>, settings: Settings) -> Self {
-        Self { judges: judges.into(), settings, other_models: Arc::default() }
+        Self {
+            judges: judges.into(),
+            settings,
+            other_models: Arc::default(),
+            calibration: Calibration::default(),
+        }
     }
 
     /// The judge of every audit: the first one.
@@ -129,6 +136,11 @@ impl Runner {
     /// The judges that may be asked.
     pub fn judges(&self) -> &Judges {
         &self.judges
+    }
+
+    /// Which results are not marked `uncalibrated`: nothing is known until somebody says so.
+    pub fn calibration(&self) -> &Calibration {
+        &self.calibration
     }
 
     /// Runs one audit to its end, or as far as it goes.
@@ -163,13 +175,8 @@ impl Runner {
         };
         let mut delivery = delivery;
         let opening = delivery.opening.take().unwrap_or_else(|| self.open(prompt, &delivery.trace));
-        let end = |report, routed| End {
-            delivery: &delivery,
-            opening: &opening,
-            judge: self.judge(),
-            report,
-            routed,
-        };
+        let end =
+            |report, routed| End { delivery: &delivery, opening: &opening, runner: self, report, routed };
         let prepared =
             match completeness::check(&delivery.trace.trace, delivery.key.kind, &delivery.requirements) {
                 Readiness::Complete(prepared) => prepared,
@@ -257,7 +264,7 @@ impl Runner {
         (spec.conclude)(&mut report, &circumstances);
         let comparison = prepared.trace.human_label.as_ref().map(|label| compare::compare(&report, label));
         let routed = routing::route(spec, &circumstances, delivery.key.id(), &report, comparison.as_ref());
-        let end = End { delivery, opening, judge: self.judge(), report: Some((report, comparison)), routed };
+        let end = End { delivery, opening, runner: self, report: Some((report, comparison)), routed };
         end.with(attempts, Vec::new(), json!(prepared.provenance))
     }
 }
@@ -266,7 +273,7 @@ impl Runner {
 struct End<'a> {
     delivery: &'a Delivery,
     opening: &'a Opening,
-    judge: &'a Judge,
+    runner: &'a Runner,
     report: Option<(Report, Option<compare::Comparison>)>,
     routed: Routed,
 }
@@ -280,6 +287,7 @@ impl End<'_> {
     ) -> Ending {
         let (report, comparison) =
             self.report.map_or((None, None), |(report, comparison)| (Some(report), comparison));
+        let practice = self.runner.judge().profile().is_practice();
         let mut ending = Ending {
             key: self.delivery.key.clone(),
             opening: self.opening.clone(),
@@ -290,9 +298,13 @@ impl End<'_> {
             routed: self.routed,
             trace_problems: problems,
             provenance,
-            // No golden run of any prompt and judge is on record yet.
-            uncalibrated: true,
-            practice: self.judge.profile().is_practice(),
+            uncalibrated: practice
+                || !self.runner.calibration.holds(
+                    self.delivery.key.kind,
+                    &self.opening.prompt_version,
+                    &self.opening.judge,
+                ),
+            practice,
             ended_at: Utc::now(),
             events: Vec::new(),
         };
@@ -516,13 +528,8 @@ impl Session<'_> {
     }
 
     fn gave_up(&self, routed: Routed, pending: Vec<Attempt>) -> Run {
-        let end = End {
-            delivery: self.delivery,
-            opening: self.opening,
-            judge: self.runner.judge(),
-            report: None,
-            routed,
-        };
+        let end =
+            End { delivery: self.delivery, opening: self.opening, runner: self.runner, report: None, routed };
         Run::Ended(Box::new(end.with(pending, Vec::new(), json!(self.prepared.provenance))))
     }
 }

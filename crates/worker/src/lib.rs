@@ -12,6 +12,7 @@
 //! shutdown stops the judge's calls, not the commits.
 
 mod audit;
+mod calibration;
 mod dead;
 mod fleet;
 mod flow;

@@ -16,7 +16,7 @@ use crate::health::Health;
 use crate::rates::Rates;
 use crate::settings::Settings;
 use crate::vitals::Vitals;
-use crate::{dead, fleet, lane, patience::chain, relay};
+use crate::{calibration, dead, fleet, lane, patience::chain, relay};
 
 /// How long to wait before a queue that cannot be opened is tried again.
 const REOPEN_PAUSE: Duration = Duration::from_secs(2);
@@ -83,6 +83,8 @@ impl Worker {
     ) -> Result<Self, WorkerError> {
         store.check_schema().await.map_err(WorkerError::Database)?;
         topology::declare(&consuming).await.map_err(WorkerError::Topology)?;
+        // Known before the first audit, so that no result is marked for want of a look.
+        runner.calibration().replace(store.calibrated().await.map_err(WorkerError::Database)?);
         let health = match settings.health_listen {
             Some(address) => {
                 Some(Health::bind(address).map_err(|source| WorkerError::Health { address, source })?)
@@ -143,6 +145,8 @@ impl Worker {
         }
         let (context, connection, token) = (self.context.clone(), self.consuming.clone(), stop.clone());
         lanes.spawn(async move { dead::drain(&context, &connection, &token).await });
+        let (context, token) = (self.context.clone(), stop.clone());
+        lanes.spawn(async move { calibration::follow(&context, &token).await });
         let (context, token) = (self.context.clone(), relay_stop.clone());
         let relay = tokio::spawn(async move { relay::run(&context, &token).await });
 

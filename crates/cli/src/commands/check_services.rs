@@ -171,7 +171,7 @@ async fn reach(judge: &Judge) -> Service {
 }
 
 /// Asks for the list of models: the one question that costs nothing.
-async fn models(judge: &Judge) -> Result<(StatusCode, Vec<u8>), Box<dyn std::error::Error>> {
+pub(super) async fn models(judge: &Judge) -> Result<(StatusCode, Vec<u8>), Box<dyn std::error::Error>> {
     let patience = Duration::from_millis(judge.profile.settings().connect_timeout_ms.saturating_mul(2));
     let request = judge::client(&judge.profile)?
         .get(judge.profile.models_endpoint())
@@ -196,17 +196,7 @@ fn models_of(judge: &Judge, status: StatusCode, body: &[u8]) -> Service {
         return Service::wrong(NAME, format!("reached, and it answers {status}"), "look at the judge's log");
     }
     let practice = if judge.profile.is_practice() { "; this is the practice judge" } else { "" };
-    let listed: Option<Vec<String>> =
-        serde_json::from_slice::<serde_json::Value>(body).ok().and_then(|list| {
-            // One provider calls the list and the names in it otherwise.
-            let models = list.get("data").or_else(|| list.get("models"))?.as_array()?;
-            let name = |model: &serde_json::Value| {
-                let name = model.get("id").or_else(|| model.get("name"))?.as_str()?;
-                Some(name.trim_start_matches("models/").to_owned())
-            };
-            Some(models.iter().filter_map(name).collect())
-        });
-    match listed {
+    match listed(body) {
         Some(models) if models.iter().any(|listed| listed == model.trim_start_matches("models/")) => {
             Service::fine(NAME, format!("reached, and it has {model}{practice}"))
         }
@@ -216,4 +206,16 @@ fn models_of(judge: &Judge, status: StatusCode, body: &[u8]) -> Service {
         ),
         None => Service::fine(NAME, format!("reached; it has no list of models ({status}){practice}")),
     }
+}
+
+/// The names in a list of models; none when this is no such list.
+pub(super) fn listed(body: &[u8]) -> Option<Vec<String>> {
+    let list: serde_json::Value = serde_json::from_slice(body).ok()?;
+    // One provider calls the list and the names in it otherwise.
+    let models = list.get("data").or_else(|| list.get("models"))?.as_array()?;
+    let name = |model: &serde_json::Value| {
+        let name = model.get("id").or_else(|| model.get("name"))?.as_str()?;
+        Some(name.trim_start_matches("models/").to_owned())
+    };
+    Some(models.iter().filter_map(name).collect())
 }

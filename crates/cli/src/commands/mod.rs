@@ -1,11 +1,13 @@
 //! One module per job.
 
+pub(crate) mod audit;
 pub(crate) mod check_config;
 pub(crate) mod check_reply;
 pub(crate) mod check_services;
 pub(crate) mod check_trace;
 pub(crate) mod dead;
 pub(crate) mod fleet;
+pub(crate) mod golden;
 mod lines;
 pub(crate) mod migrate;
 pub(crate) mod practice;

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use judge::{Judge, Judges};
 use queue::{Connection, Publisher, Purpose};
 use runner::Runner;
 use worker::WorkerError;
 
 use crate::args::Worker;
-use crate::config::{self, Settings};
+use crate::config::Settings;
 use crate::failure::{Failure, Outcome};
 use crate::services;
 use crate::signals::{self, Insist};
@@ -21,9 +20,7 @@ pub(crate) async fn run(args: &Worker, settings: Settings) -> Outcome {
              or start `groundcrew judge practice`, which needs no model and prints what to set",
         ));
     };
-    let first = set_up(configured)?;
-    let fallback = settings.fallback.iter().map(set_up).collect::<Result<_, _>>()?;
-    let judges = Judges::new(first, fallback).map_err(Failure::usage)?;
+    let judges = services::judges(configured, &settings.fallback)?;
     let stop = signals::stop_token(Insist::ForADrain).map_err(Failure::failed)?;
     // A stop during the wait ends it: nothing has begun.
     let ready = tokio::select! {
@@ -38,19 +35,6 @@ pub(crate) async fn run(args: &Worker, settings: Settings) -> Outcome {
             .map_err(refused)?;
     worker.run(stop).await;
     Ok(())
-}
-
-fn set_up(configured: &config::Judge) -> Result<Judge, Failure> {
-    let judge = Judge::new(configured.profile.clone(), &configured.limits).map_err(Failure::usage)?;
-    tracing::info!(
-        judge = judge.name(),
-        provider = judge.profile().settings().provider.as_str(),
-        model = judge.profile().model(),
-        endpoint = %judge.profile().endpoint(),
-        practice = judge.profile().is_practice(),
-        "judge configured"
-    );
-    Ok(judge)
 }
 
 /// The services, reached.

@@ -189,6 +189,7 @@ pub(crate) struct Project {
     pub(crate) sample_passed_high_risk: Share,
     pub(crate) sample_rate: Share,
     pub(crate) rate_per_minute: Whole<0, 1_000_000_000>,
+    pub(crate) fail_on: Vec<FailOn>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -197,6 +198,19 @@ pub(crate) struct Requirements {
     pub(crate) retrieved_at: TimeFrom,
     pub(crate) rank: RankFrom,
     pub(crate) source_id: IdFrom,
+}
+
+/// A threshold as it is written.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct FailOn(pub(crate) outcomes::Threshold);
+
+impl TryFrom<String> for FailOn {
+    type Error = outcomes::condition::ConditionError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse().map(Self)
+    }
 }
 
 /// Where the time of a retrieval may come from.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use audit::policy::{Budget, Policy};
 use audit::units::Cut;
 use judge::{Limits, Profile, Secret};
+use outcomes::{Projects, Rule};
 use trace::{Kind, Provenance, Requirements};
 use worker::{Lanes, Project, RelaySettings};
 
@@ -26,6 +27,10 @@ pub(crate) struct Settings {
     pub(crate) judge: Option<Judge>,
     /// The judges that stand in for it, in their order.
     pub(crate) fallback: Vec<Judge>,
+    /// The key of the first judge, also where no judge is named: the command line may name one.
+    pub(crate) judge_key: Option<Secret>,
+    /// When an audit of files fails, by project.
+    pub(crate) fail_on: Vec<Rule>,
     pub(crate) worker: worker::Settings,
     pub(crate) runner: runner::Settings,
     pub(crate) log: Log,
@@ -69,6 +74,15 @@ pub(super) fn check(raw: Raw, sources: &mut Sources) -> Option<Settings> {
     let database_url = database_url(&raw.database, sources);
     let queue = queue_settings(&raw, sources);
     let (judge, fallback) = judges::judges(&raw, sources);
+    let judge_key = match &judge {
+        Some(judge) => judge.profile.settings().api_key.clone(),
+        None => secret(
+            &raw.judge.api_key,
+            &raw.judge.api_key_file,
+            &Key::new(&["judge", "api_key_file"]),
+            sources,
+        ),
+    };
     let max_age = Duration::from_secs(raw.worker.max_age_h.get() * 3600);
     let policies = raw.audits.iter().map(|(kind, policy)| (*kind, policy_of(policy))).collect();
     let repeats = raw.audits.iter().map(|(kind, policy)| (*kind, policy.repeat.small())).collect();
@@ -118,7 +132,18 @@ pub(super) fn check(raw: Raw, sources: &mut Sources) -> Option<Settings> {
         max_age,
     };
     let log = Log { format: raw.log.format, level: raw.log.level };
-    sources.problems.is_empty().then_some(Settings { database, queue, judge, fallback, worker, runner, log })
+    let fail_on = fail_on(&raw);
+    sources.problems.is_empty().then_some(Settings {
+        database,
+        queue,
+        judge,
+        fallback,
+        judge_key,
+        fail_on,
+        worker,
+        runner,
+        log,
+    })
 }
 
 fn database_url(raw: &raw::Database, sources: &mut Sources) -> Option<Secret> {
@@ -212,6 +237,22 @@ pub(super) fn secret(value: &Secret, file: &str, file_key: &Key, sources: &mut S
             None
         }
     }
+}
+
+/// A project that is named has its own thresholds; the others have those of `project_defaults`.
+fn fail_on(raw: &Raw) -> Vec<Rule> {
+    let rules = |project: &raw::Project, projects: Projects| {
+        let rule = move |fail_on: &raw::FailOn| Rule {
+            threshold: fail_on.0.clone(),
+            projects: projects.clone(),
+            must_apply: false,
+        };
+        project.fail_on.iter().map(rule).collect::<Vec<_>>()
+    };
+    let named = raw.projects.keys().cloned().collect();
+    let defaults = rules(&raw.project_defaults, Projects::AllBut(named));
+    let own = raw.projects.iter().flat_map(|(name, project)| rules(project, Projects::Only(name.clone())));
+    defaults.into_iter().chain(own).collect()
 }
 
 fn policy_of(raw: &raw::Policy) -> Policy {

@@ -110,6 +110,7 @@ fn another(key: &Key, default: &Value) -> String {
         "log.format" => "json".into(),
         "log.level" => "debug".into(),
         "queue.retry_tiers_s" => "1, 2.5, 60".into(),
+        "project_defaults.fail_on" => "contradicted>0, mean.faithfulness<0.9".into(),
         "project_defaults.audits" => "faithfulness,faithfulness".into(),
         "project_defaults.requirements.retrieved_at" => "from_span".into(),
         "project_defaults.requirements.rank" => "list_order".into(),

@@ -3,12 +3,14 @@
 //! Snapshots are plain text beside these files. After a change that is meant, run
 //! `INSTA_UPDATE=always cargo test -p cli --test it` and look at the difference.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod check;
 mod config;
 mod examples;
+mod golden;
 mod help;
+mod offline;
 mod schema;
 
 use std::io::Write;

@@ -7,6 +7,7 @@ mod dead;
 mod finish;
 mod fixture;
 mod fleet;
+mod golden;
 mod keep;
 mod lookup;
 mod migrations;
