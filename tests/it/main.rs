@@ -22,4 +22,5 @@ mod outages;
 mod path;
 mod retries;
 mod shutdown;
+mod spend;
 mod transport;

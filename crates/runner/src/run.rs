@@ -21,7 +21,7 @@ use trace::{Readiness, Requirements};
 
 use crate::ask::{Call, question};
 use crate::progress::{self, Assessor, Next, Plan};
-use crate::{Kept, Sink, SinkError, events};
+use crate::{Allowance, Kept, Sink, SinkError, events};
 
 /// How audits are run.
 #[derive(Debug, Clone)]
@@ -341,7 +341,20 @@ impl Session<'_> {
                     Kept::LostRace => return Ok(Run::Yielded),
                 }
             }
-            match self.call(turn.judge(), at, number, &unit, again, stop).await {
+            match sink.allow(&self.delivery.key).await? {
+                Allowance::Granted => {}
+                Allowance::OverBudget { reason } => {
+                    tracing::debug!(trace_id = %self.delivery.key.trace_id, reason, "an audit ends over budget");
+                    let routed = Routed::unjudged(Disposition::OverBudget);
+                    return Ok(self.gave_up(routed, Vec::new()));
+                }
+                Allowance::Deferred { reason } => return Ok(Run::Parked { advance: false, reason }),
+            }
+            let called = self.call(turn.judge(), at, number, &unit, again, stop).await;
+            if matches!(called, Called::Interrupted | Called::Failed { attempt: None, .. }) {
+                sink.not_asked(&self.delivery.key).await;
+            }
+            match called {
                 Called::Replied(attempt) => {
                     tries = 0;
                     attempts.push(*attempt);

@@ -12,7 +12,7 @@ use crate::keep::{OpeningKey, clashing, insert_attempts, insert_traces, lock};
 use crate::rows::{
     AttemptRow, AuditRow, ClaimRow, EventRow, OmissionRow, ReviewRow, TraceRow, attempt_rows, trace_row,
 };
-use crate::{Error, Result, Store};
+use crate::{Error, Result, Store, usage};
 
 /// What became of an ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,16 +100,16 @@ fn attempt_bytes(row: &AttemptRow) -> usize {
 }
 
 /// Writes what waits, in as few transactions as may be.
-pub(crate) async fn all(pool: PgPool, endings: Vec<Prepared>) -> Vec<Result<Finished>> {
+pub(crate) async fn all(pool: PgPool, worker: Uuid, endings: Vec<Prepared>) -> Vec<Result<Finished>> {
     let mut answers: Vec<_> = endings.iter().map(|_| Err(Error::Closed)).collect();
     for round in rounds(endings.iter().map(|ending| (ending.audit.id, ending.bytes))) {
         let batch: Vec<&Prepared> = round.iter().map(|at| &endings[*at]).collect();
-        match commit(&pool, &batch).await {
+        match commit(&pool, worker, &batch).await {
             Ok(done) => round.iter().zip(done).for_each(|(at, done)| answers[*at] = Ok(done)),
             // One of them may be to blame: each alone, so that it fails alone.
             Err(error) if batch.len() > 1 && is_data(&error) => {
                 for at in round {
-                    answers[at] = alone(&pool, &endings[at]).await;
+                    answers[at] = alone(&pool, worker, &endings[at]).await;
                 }
             }
             Err(error) => {
@@ -142,13 +142,13 @@ fn rounds(endings: impl Iterator<Item = (Uuid, usize)>) -> Vec<Vec<usize>> {
     rounds.into_iter().map(|(_, round)| round.into_values().collect()).collect()
 }
 
-async fn alone(pool: &PgPool, ending: &Prepared) -> Result<Finished> {
-    let done = commit(pool, &[ending]).await.map_err(Error::cannot("finish an audit"))?;
+async fn alone(pool: &PgPool, worker: Uuid, ending: &Prepared) -> Result<Finished> {
+    let done = commit(pool, worker, &[ending]).await.map_err(Error::cannot("finish an audit"))?;
     Ok(done.first().copied().unwrap_or(Finished::LostRace))
 }
 
 /// Writes endings of different audits, sorted by id, in one transaction.
-async fn commit(pool: &PgPool, endings: &[&Prepared]) -> Result<Vec<Finished>, sqlx::Error> {
+async fn commit(pool: &PgPool, worker: Uuid, endings: &[&Prepared]) -> Result<Vec<Finished>, sqlx::Error> {
     let mut transaction = pool.begin().await?;
     let traces: BTreeMap<Uuid, &TraceRow> =
         endings.iter().map(|ending| (ending.trace.id, &ending.trace)).collect();
@@ -161,9 +161,14 @@ async fn commit(pool: &PgPool, endings: &[&Prepared]) -> Result<Vec<Finished>, s
     let open: Vec<&Prepared> =
         known.into_iter().filter(|ending| outcome(ending) == Finished::Committed).collect();
     let committed: Vec<&Prepared> = new.into_iter().chain(open.iter().copied()).collect();
-    insert_attempts(&mut transaction, rows_of(&committed, |ending| &ending.attempts)).await?;
+    let projects: HashMap<Uuid, &str> =
+        committed.iter().map(|ending| (ending.audit.id, ending.audit.project.as_str())).collect();
+    let project = |audit| projects.get(&audit).copied().unwrap_or_default();
+    let attempts = rows_of(&committed, |ending| &ending.attempts);
+    let used = insert_attempts(&mut transaction, attempts, project).await?;
     end_open(&mut transaction, &open).await?;
     insert_findings(&mut transaction, &committed).await?;
+    usage::add(&mut transaction, worker, used).await?;
     transaction.commit().await?;
     Ok(endings.iter().map(|ending| outcome(ending)).collect())
 }

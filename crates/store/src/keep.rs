@@ -7,7 +7,8 @@ use audit::record::{Attempt, AuditKey, Opening, TraceRecord};
 use sqlx::{PgConnection, Row};
 use uuid::Uuid;
 
-use crate::rows::{AttemptRow, AuditRow, TraceRow, attempt_rows, trace_row};
+use crate::rows::{AttemptRow, AuditRow, Place, TraceRow, attempt_rows, trace_row};
+use crate::usage::{self, Used};
 use crate::{Error, Result, Store};
 
 /// What became of attempts that were to be kept.
@@ -37,10 +38,11 @@ impl Store {
         let trace = trace_row(key, trace)?;
         let audit = AuditRow::open(key, opening);
         let attempts = attempt_rows(audit.id, attempts)?;
-        self.run(|pool| async move {
+        let worker = self.instance();
+        self.run(move |pool| async move {
             let cannot = Error::cannot("keep attempts");
             let mut transaction = pool.begin().await.map_err(&cannot)?;
-            let kept = keep(&mut transaction, trace, audit, attempts).await.map_err(&cannot)?;
+            let kept = keep(&mut transaction, worker, trace, audit, attempts).await.map_err(&cannot)?;
             if kept == Kept::Committed {
                 transaction.commit().await.map_err(&cannot)?;
             }
@@ -54,13 +56,14 @@ impl Store {
 /// for each other and never in a circle.
 async fn keep(
     connection: &mut PgConnection,
+    worker: Uuid,
     trace: TraceRow,
     audit: AuditRow,
     attempts: Vec<AttemptRow>,
 ) -> Result<Kept, sqlx::Error> {
     static OPEN: LazyLock<String> = LazyLock::new(|| AuditRow::insert(&[], "on conflict (id) do nothing"));
     let opening = OpeningKey::of(&audit);
-    let id = audit.id;
+    let (id, project) = (audit.id, audit.project.clone());
     insert_traces(connection, vec![trace]).await?;
     AuditRow::bind(&OPEN, [audit]).execute(&mut *connection).await?;
     let states = lock(connection, &[id]).await?;
@@ -70,7 +73,7 @@ async fn keep(
     if !clashing(connection, attempts.iter()).await?.is_empty() {
         return Ok(Kept::LostRace);
     }
-    insert_attempts(connection, attempts).await?;
+    let used = insert_attempts(connection, attempts, |_| &project).await?;
     // Counted anew: some of them may have been there.
     sqlx::query(
         "update groundcrew.audits set
@@ -84,6 +87,7 @@ async fn keep(
     .bind(id)
     .execute(&mut *connection)
     .await?;
+    usage::add(connection, worker, used).await?;
     Ok(Kept::Committed)
 }
 
@@ -202,15 +206,29 @@ pub(crate) async fn clashing<'a>(
     Ok(rows.into_iter().collect())
 }
 
-/// Writes attempts; those that are there already are the same, see [`clashing`].
-pub(crate) async fn insert_attempts(
+/// Writes attempts; those that are there already are the same, see [`clashing`]. Gives what the new ones took:
+/// an attempt that is written again is not paid for again. `project` says whose audit it is.
+pub(crate) async fn insert_attempts<'a>(
     connection: &mut PgConnection,
     rows: Vec<AttemptRow>,
-) -> Result<(), sqlx::Error> {
-    static ATTEMPTS: LazyLock<String> =
-        LazyLock::new(|| AttemptRow::insert(&[], "on conflict on constraint attempts_key do nothing"));
-    if !rows.is_empty() {
-        AttemptRow::bind(&ATTEMPTS, rows).execute(connection).await?;
+    project: impl Fn(Uuid) -> &'a str,
+) -> Result<Vec<Used>, sqlx::Error> {
+    static ATTEMPTS: LazyLock<String> = LazyLock::new(|| {
+        AttemptRow::insert(
+            &[],
+            "on conflict on constraint attempts_key do nothing returning audit_id, unit, number",
+        )
+    });
+    if rows.is_empty() {
+        return Ok(Vec::new());
     }
-    Ok(())
+    let mut used: HashMap<Place, Used> =
+        rows.iter().map(|row| (row.place(), Used::of(project(row.audit_id), row))).collect();
+    let new: Vec<Place> = AttemptRow::bind(&ATTEMPTS, rows)
+        .fetch_all(connection)
+        .await?
+        .iter()
+        .map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?)))
+        .collect::<Result<_, sqlx::Error>>()?;
+    Ok(new.iter().filter_map(|place| used.remove(place)).collect())
 }

@@ -1,14 +1,19 @@
 //! One audit kind of one delivery: look up, run, commit.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use ::audit::record::{Attempt, AuditKey, Known, Opening, TraceRecord};
 use ::audit::routing::Disposition;
+use ::audit::spend::OverCap;
 use chrono::{DateTime, Utc};
-use runner::{Delivery, Kept, Run, RunError, Sink, SinkError};
+use runner::{Allowance, Delivery, Kept, Run, RunError, Sink, SinkError};
 use store::{Finished, Store};
 use tokio_util::sync::CancellationToken;
 use trace::{Kind, Readiness, completeness};
 
 use crate::patience::{GivenUp, chain, persist};
+use crate::settings::Project;
+use crate::spend::{Permit, Purses, next_day};
 use crate::worker::Context;
 
 /// What a delivery knows beyond its trace.
@@ -33,18 +38,22 @@ impl Circumstances<'_> {
 pub(crate) enum Fate {
     /// It has ended, here or before.
     Ended,
-    /// It has to be tried again later.
-    Parked { advance: bool, reason: String },
+    /// It has to be tried again later, and not before `until` if that is known.
+    Parked { advance: bool, reason: String, until: Option<DateTime<Utc>> },
     /// The worker stops; the delivery goes back.
     HandedBack,
     /// Something of ours failed in a way that trying again cannot mend at once.
     Failed(String),
 }
 
-/// Keeps attempts in Postgres, through outages.
+/// Keeps attempts in Postgres, through outages, and holds the project to its caps.
 struct Durable<'a> {
     store: &'a Store,
+    purses: &'a Purses,
+    project: &'a Project,
     abort: &'a CancellationToken,
+    /// Whether a cap put the audit off.
+    deferred: AtomicBool,
 }
 
 impl Sink for Durable<'_> {
@@ -61,6 +70,27 @@ impl Sink for Durable<'_> {
             Ok(store::Kept::LostRace) => Ok(Kept::LostRace),
             Err(error) => Err(SinkError(Box::new(error))),
         }
+    }
+
+    async fn allow(&self, key: &AuditKey) -> Result<Allowance, SinkError> {
+        match self.purses.take(self.store, &key.project, self.project, self.abort).await {
+            Ok(Permit::Granted) => Ok(Allowance::Granted),
+            Ok(Permit::Refused(limit)) => {
+                let reason = format!("the project is over its cap: {}", limit.in_words());
+                Ok(match self.project.over_cap {
+                    OverCap::OverBudget => Allowance::OverBudget { reason },
+                    OverCap::Defer => {
+                        self.deferred.store(true, Ordering::Relaxed);
+                        Allowance::Deferred { reason }
+                    }
+                })
+            }
+            Err(error) => Err(SinkError(Box::new(error))),
+        }
+    }
+
+    async fn not_asked(&self, key: &AuditKey) {
+        self.purses.put_back(&key.project, self.project).await;
     }
 }
 
@@ -146,7 +176,13 @@ async fn attempt(
         routing: project.routing.clone(),
         policy: context.settings.policy(kind),
     };
-    let sink = Durable { store: &context.store, abort };
+    let sink = Durable {
+        store: &context.store,
+        purses: &context.purses,
+        project,
+        abort,
+        deferred: AtomicBool::new(false),
+    };
     match context.runner.run(delivery, &sink, abort).await {
         Ok(Run::Ended(ending)) => {
             let mut tries = 0_u32;
@@ -169,7 +205,10 @@ async fn attempt(
                 Finished::LostRace => Ok(yielded()),
             }
         }
-        Ok(Run::Parked { advance, reason }) => Ok(Fate::Parked { advance, reason }),
+        Ok(Run::Parked { advance, reason }) => {
+            let until = sink.deferred.into_inner().then(|| next_day(Utc::now()));
+            Ok(Fate::Parked { advance, reason, until })
+        }
         Ok(Run::Yielded) => Ok(yielded()),
         Ok(Run::Interrupted) => Ok(Fate::HandedBack),
         Err(RunError::Sink(_)) if abort.is_cancelled() => Ok(Fate::HandedBack),
@@ -178,7 +217,7 @@ async fn attempt(
 }
 
 fn yielded() -> Fate {
-    Fate::Parked { advance: false, reason: "another worker is ahead with this audit".into() }
+    Fate::Parked { advance: false, reason: "another worker is ahead with this audit".into(), until: None }
 }
 
 /// The same trace again: it is counted, not judged. A label that came later updates the comparison.

@@ -4,6 +4,7 @@
 //! - `handle` takes one delivery to its end: decode, run each audit kind, settle.
 //! - `audit` runs one kind and commits it.
 //! - `relay` publishes what the commits put into the outbox.
+//! - `spend` holds the calls that are reserved for projects with a cap.
 //! - `dead` moves what the broker gave up on into the dead letters.
 //!
 //! Nothing is acked before what it caused is durable, and no database future is ever dropped:
@@ -15,7 +16,8 @@ mod handle;
 mod patience;
 mod relay;
 mod settings;
+mod spend;
 mod worker;
 
-pub use settings::{Lanes, Project, RelaySettings, Settings};
+pub use settings::{Lanes, Project, RelaySettings, Settings, SpendSettings};
 pub use worker::{Worker, WorkerError};

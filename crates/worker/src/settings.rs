@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ::audit::policy::Policy;
 use ::audit::routing;
+use ::audit::spend::{Caps, OverCap};
 use trace::{Kind, Requirements};
 
 /// How a worker works.
@@ -22,6 +23,8 @@ pub struct Settings {
     pub lanes: Lanes,
     /// The outbox relay.
     pub relay: RelaySettings,
+    /// How calls are reserved under a cap.
+    pub spend: SpendSettings,
     /// Retry policies that differ from the kind's own.
     pub policies: HashMap<Kind, Policy>,
     /// How often an audit of a kind is run, where that is not once; each run is an audit of its own.
@@ -54,6 +57,21 @@ pub struct RelaySettings {
     pub poll: Duration,
 }
 
+/// How calls of the judge are reserved for projects that have a cap.
+#[derive(Debug, Clone, Copy)]
+pub struct SpendSettings {
+    /// Calls that are reserved at once, at least 1.
+    pub block_calls: u64,
+    /// How long a reservation holds after it was last renewed; longer than one call of the judge.
+    pub reservation: Duration,
+}
+
+impl Default for SpendSettings {
+    fn default() -> Self {
+        Self { block_calls: 10, reservation: Duration::from_secs(900) }
+    }
+}
+
 /// What a project asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Project {
@@ -63,6 +81,10 @@ pub struct Project {
     pub requirements: Requirements,
     /// Who has to see what.
     pub routing: routing::Policy,
+    /// What it may spend in one UTC day.
+    pub caps: Caps,
+    /// What becomes of audits beyond that.
+    pub over_cap: OverCap,
 }
 
 impl Default for Project {
@@ -71,6 +93,8 @@ impl Default for Project {
             audits: vec![Kind::Faithfulness],
             requirements: Requirements::default(),
             routing: routing::Policy::default(),
+            caps: Caps::default(),
+            over_cap: OverCap::default(),
         }
     }
 }

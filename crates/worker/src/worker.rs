@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::settings::Settings;
+use crate::spend::Purses;
 use crate::{dead, handle, patience::chain, relay};
 
 /// How long to wait before a queue that cannot be opened is tried again.
@@ -41,6 +42,8 @@ pub(crate) struct Context {
     pub(crate) store: Store,
     pub(crate) publisher: Publisher,
     pub(crate) runner: Runner,
+    /// Calls that are reserved for projects with a cap.
+    pub(crate) purses: Purses,
     /// Hurries the relay; it looks at the table by itself as well.
     pub(crate) outbox: Notify,
 }
@@ -65,7 +68,8 @@ impl Worker {
     ) -> Result<Self, WorkerError> {
         store.check_schema().await.map_err(WorkerError::Database)?;
         topology::declare(&consuming).await.map_err(WorkerError::Topology)?;
-        let context = Arc::new(Context { settings, store, publisher, runner, outbox: Notify::new() });
+        let purses = Purses::new(settings.spend);
+        let context = Arc::new(Context { settings, store, publisher, runner, purses, outbox: Notify::new() });
         Ok(Self { context, consuming })
     }
 
@@ -115,6 +119,10 @@ impl Worker {
         }
         relay_stop.cancel();
         log_panic(relay.await);
+        // What is not given back is free for others when it expires.
+        if let Err(error) = self.context.store.return_reservations().await {
+            tracing::debug!(error = %chain(&error), "reserved calls could not be given back");
+        }
         self.context.store.close().await;
         self.context.publisher.connection().close().await;
         self.consuming.close().await;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use audit::kinds::gate::Threshold;
 use audit::policy::Remedy;
+use audit::spend::OverCap;
 use audit::units::Extraction;
 use judge::{MaxTokensKey, ModelRule, Provider, Secret, StructuredOutput};
 use serde::Deserialize;
@@ -30,6 +31,7 @@ pub(crate) struct Raw {
     pub(crate) judges: BTreeMap<String, Judge>,
     pub(crate) worker: Worker,
     pub(crate) relay: Relay,
+    pub(crate) spend: Spend,
     pub(crate) prompts: Prompts,
     pub(crate) audits: BTreeMap<Kind, Policy>,
     pub(crate) project_defaults: Project,
@@ -143,6 +145,13 @@ pub(crate) struct Relay {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+pub(crate) struct Spend {
+    pub(crate) block_calls: Whole<1, 10_000>,
+    pub(crate) reservation_s: Span,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Policy {
     pub(crate) format: Budget,
     pub(crate) content: Budget,
@@ -177,6 +186,10 @@ pub(crate) struct Project {
     pub(crate) high_risk_domains: Vec<String>,
     pub(crate) sample_passed: Share,
     pub(crate) sample_passed_high_risk: Share,
+    pub(crate) cap_calls_per_day: Whole<0, 1_000_000_000_000>,
+    pub(crate) cap_tokens_per_day: Whole<0, 1_000_000_000_000_000>,
+    pub(crate) cap_money_per_day: Money,
+    pub(crate) over_cap: OverCap,
 }
 
 #[derive(Debug, Deserialize)]

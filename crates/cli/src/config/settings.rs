@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use audit::policy::{Budget, Policy};
+use audit::spend;
 use audit::units::Cut;
 use judge::{Limits, Profile, Secret};
 use trace::{Kind, Provenance, Requirements};
-use worker::{Lanes, Project, RelaySettings};
+use worker::{Lanes, Project, RelaySettings, SpendSettings};
 
 use super::key::Key;
 use super::prompts;
@@ -70,8 +71,11 @@ pub(super) fn check(raw: Raw, sources: &mut Sources) -> Option<Settings> {
     let policies = raw.audits.iter().map(|(kind, policy)| (*kind, policy_of(policy))).collect();
     let repeats = raw.audits.iter().map(|(kind, policy)| (*kind, policy.repeat.small())).collect();
     let prompts = prompts::library(&raw.prompts.dir, sources)?;
-    let projects: HashMap<String, Project> =
-        raw.projects.iter().map(|(name, project)| (name.clone(), project_of(project))).collect();
+    let projects: HashMap<String, Project> = raw
+        .projects
+        .iter()
+        .map(|(name, project)| (name.clone(), project_of(project, &raw.judge.currency)))
+        .collect();
     let database = Database {
         url: database_url,
         max_connections: raw.database.max_connections.small(),
@@ -94,10 +98,14 @@ pub(super) fn check(raw: Raw, sources: &mut Sources) -> Option<Settings> {
             lease: raw.relay.lease_s.get(),
             poll: Duration::from_millis(raw.relay.poll_ms.get()),
         },
+        spend: SpendSettings {
+            block_calls: raw.spend.block_calls.get(),
+            reservation: raw.spend.reservation_s.get(),
+        },
         policies,
         repeats,
         projects,
-        default_project: project_of(&raw.project_defaults),
+        default_project: project_of(&raw.project_defaults, &raw.judge.currency),
     };
     let runner = runner::Settings {
         cut: Cut {
@@ -190,7 +198,12 @@ fn policy_of(raw: &raw::Policy) -> Policy {
     }
 }
 
-fn project_of(raw: &raw::Project) -> Project {
+/// A cap; 0 is none.
+fn some(cap: u64) -> Option<u64> {
+    Some(cap).filter(|cap| *cap > 0)
+}
+
+fn project_of(raw: &raw::Project, currency: &str) -> Project {
     let mut audits: Vec<Kind> = raw.audits.clone();
     audits.dedup();
     Project {
@@ -211,5 +224,12 @@ fn project_of(raw: &raw::Project) -> Project {
             sample_passed: raw.sample_passed.0,
             sample_passed_high_risk: raw.sample_passed_high_risk.0,
         },
+        caps: spend::Caps {
+            calls: some(raw.cap_calls_per_day.get()),
+            tokens: some(raw.cap_tokens_per_day.get()),
+            money: some(raw.cap_money_per_day.micros())
+                .map(|micros| spend::Money { micros, currency: currency.to_owned() }),
+        },
+        over_cap: raw.over_cap,
     }
 }

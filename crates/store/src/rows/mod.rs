@@ -4,7 +4,7 @@ mod convert;
 
 use std::fmt::Write as _;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use uuid::Uuid;
 
 pub(crate) use convert::{attempt_rows, text_ids, trace_row};
@@ -173,6 +173,32 @@ table! {
         class: &'static str = "text",
         problems: String = "jsonb",
         remedy: Option<&'static str> = "text",
+    }
+}
+
+/// The place of an attempt: audit, unit, number.
+pub(crate) type Place = (Uuid, i32, i32);
+
+impl AttemptRow {
+    /// Where it stands.
+    pub(crate) fn place(&self) -> Place {
+        (self.audit_id, self.unit, self.number)
+    }
+}
+
+table! {
+    /// A row of `groundcrew.usage`, without the slot of the connection that writes it.
+    UsageRow = "usage" {
+        project: String = "text",
+        day: NaiveDate = "date",
+        currency: String = "text",
+        worker: Uuid = "uuid",
+        calls: i64 = "int8",
+        replies: i64 = "int8",
+        prompt_tokens: i64 = "int8",
+        completion_tokens: i64 = "int8",
+        replies_without_tokens: i64 = "int8",
+        cost_micros: Option<i64> = "int8",
     }
 }
 

@@ -13,3 +13,4 @@ mod nul;
 mod outbox;
 mod reads;
 mod sample;
+mod spend;
