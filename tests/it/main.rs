@@ -21,6 +21,7 @@ mod kinds;
 mod outages;
 mod path;
 mod retries;
+mod roles;
 mod shutdown;
 mod spend;
 mod transport;

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use trace::Kind;
@@ -34,6 +35,7 @@ config.default.toml explains every setting; `groundcrew check config` shows the 
 pub(crate) enum Command {
     Worker(Worker),
     Migrate(Migrate),
+    Maintain(Maintain),
     Publish(Publish),
     Watch(Watch),
     /// Run the practice judge, which needs no model.
@@ -45,6 +47,9 @@ pub(crate) enum Command {
     /// What waits for people.
     #[command(subcommand)]
     Review(Review),
+    /// Read stored replies again under the present rules, or judge stored traces again.
+    #[command(subcommand)]
+    Replay(Replay),
     /// How full the queues are, and messages that were given up on.
     #[command(subcommand)]
     Queue(Queue),
@@ -135,6 +140,20 @@ pub(crate) struct Migrate {
     /// Wait this many seconds for Postgres before giving up.
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     pub(crate) wait_for: u64,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+/// Remove what is over its age, and make room for what is to come.
+///
+/// Makes the partitions of the next weeks, drops those of bodies (messages, requests, raw replies) that are older
+/// than retention.bodies_days, and removes sent messages, settled dead letters and old sums of usage. Results stay.
+/// Run it once a day, as the user that owns the tables. It may run at any time beside workers, and be interrupted.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Maintain {
+    /// Say what would be removed, and change nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) json: Json,
 }
@@ -256,6 +275,44 @@ pub(crate) struct ReviewList {
     /// Only of this project.
     #[arg(long)]
     pub(crate) project: Option<String>,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Replay {
+    Replies(ReplayReplies),
+}
+
+/// Which stored audits are meant.
+#[derive(Debug, Args)]
+pub(crate) struct Which {
+    /// Only of this project.
+    #[arg(long)]
+    pub(crate) project: Option<String>,
+    /// Only of this kind.
+    #[arg(long, value_parser = kinds())]
+    pub(crate) kind: Option<Kind>,
+    /// Only audits that ended at or after this time: 2026-05-04, or 2026-05-04T09:15:00Z.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) since: Option<DateTime<Utc>>,
+    /// Only audits that ended before this time.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) until: Option<DateTime<Utc>>,
+    /// At most this many audits, those that ended last first.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(crate) limit: u32,
+}
+
+/// Read stored replies again under the present rules.
+///
+/// Takes the judge's words as they are stored, and runs reading and verification on them as a worker would today.
+/// Says how many replies keep their class and which do not, with the codes of what is wrong now. No judge is asked
+/// and nothing that is stored is changed. Exits with 1 when a reply would be classed otherwise.
+#[derive(Debug, Args)]
+pub(crate) struct ReplayReplies {
+    #[command(flatten)]
+    pub(crate) which: Which,
     #[command(flatten)]
     pub(crate) json: Json,
 }
@@ -452,6 +509,15 @@ impl From<Lane> for queue::Lane {
 /// Reads the name of an audit kind; `--help` lists them.
 fn kinds() -> impl TypedValueParser<Value = Kind> {
     PossibleValuesParser::new(Kind::ALL.iter().map(|kind| kind.as_str())).try_map(|word| word.parse::<Kind>())
+}
+
+/// Reads a time, or a day for its beginning in UTC.
+fn time(text: &str) -> Result<DateTime<Utc>, String> {
+    let day = || Some(text.parse::<NaiveDate>().ok()?.and_time(NaiveTime::MIN).and_utc());
+    text.parse()
+        .ok()
+        .or_else(day)
+        .ok_or_else(|| "expected a day (2026-05-04) or a time (2026-05-04T09:15:00Z)".to_owned())
 }
 
 /// The names that `--fault` knows.

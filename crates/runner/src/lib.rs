@@ -9,9 +9,11 @@ mod ask;
 mod events;
 pub mod memory;
 mod progress;
+mod replay;
 mod run;
 
 pub use events::{REVIEW_OPENED, result_event};
+pub use replay::{Replayed, replay};
 pub use run::{Delivery, Run, RunError, Runner, Settings};
 
 use audit::record::{Attempt, AuditKey, Opening, TraceRecord};

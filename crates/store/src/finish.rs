@@ -10,7 +10,8 @@ use uuid::Uuid;
 use crate::error::is_data;
 use crate::keep::{OpeningKey, clashing, insert_attempts, insert_traces, lock};
 use crate::rows::{
-    AttemptRow, AuditRow, ClaimRow, EventRow, OmissionRow, ReviewRow, TraceRow, attempt_rows, trace_row,
+    AuditRow, ClaimRow, EventRow, OmissionRow, ReviewRow, StoredAttempt, StoredTrace, stored_attempts,
+    stored_trace,
 };
 use crate::{Error, Result, Store, usage};
 
@@ -33,9 +34,9 @@ const ROUND_BYTES: usize = 32 << 20;
 /// An ending as rows.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    trace: TraceRow,
+    trace: StoredTrace,
     audit: AuditRow,
-    attempts: Vec<AttemptRow>,
+    attempts: Vec<StoredAttempt>,
     claims: Vec<ClaimRow>,
     omissions: Vec<OmissionRow>,
     review: Option<ReviewRow>,
@@ -68,12 +69,12 @@ impl Prepared {
         let report = ending.report.as_ref();
         let claims = report.map(|report| report.claims.as_slice()).unwrap_or_default();
         let omissions = report.map(|report| report.omissions.as_slice()).unwrap_or_default();
-        let trace = trace_row(&ending.key, &ending.trace)?;
-        let attempts = attempt_rows(id, &ending.attempts)?;
+        let trace = stored_trace(&ending.key, &ending.trace)?;
+        let attempts = stored_attempts(id, &ending.attempts)?;
         let events: Vec<_> = ending.events.iter().map(|event| EventRow::new(ending, event)).collect();
         // The answer, the replies' words and the messages repeat what the bodies hold.
-        let bytes = trace.payload.len()
-            + trace.answer.as_deref().map_or(0, str::len)
+        let bytes = trace.body.payload.len()
+            + trace.row.answer.as_deref().map_or(0, str::len)
             + events.iter().map(|event| event.body.len()).sum::<usize>()
             + attempts.iter().map(attempt_bytes).sum::<usize>();
         Ok(Self {
@@ -93,10 +94,11 @@ impl Prepared {
     }
 }
 
-fn attempt_bytes(row: &AttemptRow) -> usize {
-    row.request.len()
-        + row.raw_reply.as_deref().map_or(0, <[u8]>::len)
-        + row.content.as_deref().map_or(0, str::len)
+fn attempt_bytes(attempt: &StoredAttempt) -> usize {
+    let body = &attempt.body;
+    body.request.len()
+        + body.raw_reply.as_deref().map_or(0, <[u8]>::len)
+        + body.content.as_deref().map_or(0, str::len)
 }
 
 /// Writes what waits, in as few transactions as may be.
@@ -150,9 +152,9 @@ async fn alone(pool: &PgPool, worker: Uuid, ending: &Prepared) -> Result<Finishe
 /// Writes endings of different audits, sorted by id, in one transaction.
 async fn commit(pool: &PgPool, worker: Uuid, endings: &[&Prepared]) -> Result<Vec<Finished>, sqlx::Error> {
     let mut transaction = pool.begin().await?;
-    let traces: BTreeMap<Uuid, &TraceRow> =
-        endings.iter().map(|ending| (ending.trace.id, &ending.trace)).collect();
-    insert_traces(&mut transaction, traces.into_values().cloned().collect()).await?;
+    let traces: BTreeMap<Uuid, &StoredTrace> =
+        endings.iter().map(|ending| (ending.trace.row.id, &ending.trace)).collect();
+    insert_traces(&mut transaction, traces.into_values().collect()).await?;
     let new = insert_new(&mut transaction, endings).await?;
     let (new, known): (Vec<&Prepared>, Vec<&Prepared>) =
         endings.iter().partition(|ending| new.contains(&ending.audit.id));
@@ -164,8 +166,8 @@ async fn commit(pool: &PgPool, worker: Uuid, endings: &[&Prepared]) -> Result<Ve
     let projects: HashMap<Uuid, &str> =
         committed.iter().map(|ending| (ending.audit.id, ending.audit.project.as_str())).collect();
     let project = |audit| projects.get(&audit).copied().unwrap_or_default();
-    let attempts = rows_of(&committed, |ending| &ending.attempts);
-    let used = insert_attempts(&mut transaction, attempts, project).await?;
+    let attempts: Vec<&StoredAttempt> = committed.iter().flat_map(|ending| &ending.attempts).collect();
+    let used = insert_attempts(&mut transaction, &attempts, project).await?;
     end_open(&mut transaction, &open).await?;
     insert_findings(&mut transaction, &committed).await?;
     usage::add(&mut transaction, worker, used).await?;
@@ -206,7 +208,9 @@ async fn settle(
     }
     let ids: Vec<Uuid> = known.iter().map(|ending| ending.audit.id).collect();
     let states = lock(connection, &ids).await?;
-    let clashing = clashing(connection, known.iter().flat_map(|ending| &ending.attempts)).await?;
+    let clashing =
+        clashing(connection, known.iter().flat_map(|ending| &ending.attempts).map(|attempt| &attempt.row))
+            .await?;
     let decide = |ending: &&Prepared| {
         let id = ending.audit.id;
         let outcome = match states.get(&id) {

@@ -17,6 +17,9 @@ use crate::{dead, handle, patience::chain, relay};
 /// How long to wait before a queue that cannot be opened is tried again.
 const REOPEN_PAUSE: Duration = Duration::from_secs(2);
 
+/// How often partitions are looked at; they are made for weeks ahead.
+const PARTITIONS_EVERY: Duration = Duration::from_secs(3600);
+
 /// A worker cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
@@ -95,6 +98,8 @@ impl Worker {
         }
         let (context, connection, token) = (self.context.clone(), self.consuming.clone(), stop.clone());
         lanes.spawn(async move { dead::drain(&context, &connection, &token).await });
+        let (context, token) = (self.context.clone(), stop.clone());
+        lanes.spawn(async move { make_partitions(&context, &token).await });
         let (context, token) = (self.context.clone(), relay_stop.clone());
         let relay = tokio::spawn(async move { relay::run(&context, &token).await });
 
@@ -127,6 +132,21 @@ impl Worker {
         self.context.publisher.connection().close().await;
         self.consuming.close().await;
         tracing::info!("stopped");
+    }
+}
+
+/// Makes sure that what is written next week has somewhere to go, whether or not anybody runs `groundcrew maintain`.
+async fn make_partitions(context: &Context, stop: &CancellationToken) {
+    loop {
+        match context.store.make_partitions().await {
+            Ok(0) => {}
+            Ok(made) => tracing::info!(made, "made partitions for bodies"),
+            Err(error) => tracing::warn!(error = %chain(&error), "partitions for bodies could not be made"),
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(PARTITIONS_EVERY) => {}
+        }
     }
 }
 

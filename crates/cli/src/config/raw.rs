@@ -32,6 +32,7 @@ pub(crate) struct Raw {
     pub(crate) worker: Worker,
     pub(crate) relay: Relay,
     pub(crate) spend: Spend,
+    pub(crate) retention: Retention,
     pub(crate) prompts: Prompts,
     pub(crate) audits: BTreeMap<Kind, Policy>,
     pub(crate) project_defaults: Project,
@@ -148,6 +149,18 @@ pub(crate) struct Relay {
 pub(crate) struct Spend {
     pub(crate) block_calls: Whole<1, 10_000>,
     pub(crate) reservation_s: Span,
+}
+
+/// An age, in days.
+type Days = Whole<1, 36_500>;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Retention {
+    pub(crate) bodies_days: Days,
+    pub(crate) outbox_days: Days,
+    pub(crate) dead_letters_days: Days,
+    pub(crate) usage_days: Days,
 }
 
 #[derive(Debug, Deserialize)]

@@ -27,6 +27,7 @@ pub(crate) struct Settings {
     pub(crate) fallback: Vec<Judge>,
     pub(crate) worker: worker::Settings,
     pub(crate) runner: runner::Settings,
+    pub(crate) retention: store::Retention,
     pub(crate) log: Log,
 }
 
@@ -118,8 +119,24 @@ pub(super) fn check(raw: Raw, sources: &mut Sources) -> Option<Settings> {
         delays: judge::delay::DelaySettings::default(),
         max_age,
     };
+    let days = |days: u64| Duration::from_secs(days * 86_400);
+    let retention = store::Retention {
+        bodies: days(raw.retention.bodies_days.get()),
+        outbox: days(raw.retention.outbox_days.get()),
+        dead_letters: days(raw.retention.dead_letters_days.get()),
+        usage: days(raw.retention.usage_days.get()),
+    };
     let log = Log { format: raw.log.format, level: raw.log.level };
-    sources.problems.is_empty().then_some(Settings { database, queue, judge, fallback, worker, runner, log })
+    sources.problems.is_empty().then_some(Settings {
+        database,
+        queue,
+        judge,
+        fallback,
+        worker,
+        runner,
+        retention,
+        log,
+    })
 }
 
 fn database_url(raw: &raw::Database, sources: &mut Sources) -> Option<Secret> {

@@ -8,6 +8,7 @@ mod finish;
 mod fixture;
 mod keep;
 mod lookup;
+mod maintain;
 mod migrations;
 mod nul;
 mod outbox;
