@@ -16,7 +16,7 @@ const RETENTION: Retention = Retention {
     bodies: DAY.saturating_mul(90),
     outbox: DAY.saturating_mul(7),
     dead_letters: DAY,
-    usage: DAY,
+    usage: DAY.saturating_mul(30_000),
 };
 
 /// Late enough that all that was stored just now is over its age.
