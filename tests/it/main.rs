@@ -20,6 +20,7 @@ mod hostile;
 mod kinds;
 mod outages;
 mod path;
+mod replay;
 mod retries;
 mod roles;
 mod shutdown;

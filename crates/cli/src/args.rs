@@ -282,6 +282,8 @@ pub(crate) struct ReviewList {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Replay {
     Replies(ReplayReplies),
+    Traces(ReplayTraces),
+    Compare(ReplayCompare),
 }
 
 /// Which stored audits are meant.
@@ -311,6 +313,43 @@ pub(crate) struct Which {
 /// and nothing that is stored is changed. Exits with 1 when a reply would be classed otherwise.
 #[derive(Debug, Args)]
 pub(crate) struct ReplayReplies {
+    #[command(flatten)]
+    pub(crate) which: Which,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+/// Judge stored traces again, each as a new generation.
+///
+/// For a new prompt, or another judge. Takes the audits whose last generation has ended and that a judge was asked
+/// about, says what they took the last time, and sends nothing without --yes. The traces go to the queue, where any
+/// worker takes them; with --here this process asks its own judge, one trace after another, which need not be the
+/// workers'. Old results stay: `groundcrew replay compare` shows both.
+#[derive(Debug, Args)]
+pub(crate) struct ReplayTraces {
+    #[command(flatten)]
+    pub(crate) which: Which,
+    /// The prompt to ask with; needs --kind. Without it each worker takes its current one.
+    #[arg(long, value_name = "VERSION", requires = "kind")]
+    pub(crate) prompt: Option<String>,
+    /// The queue that they wait in.
+    #[arg(long, value_enum, default_value_t = Lane::Bulk)]
+    pub(crate) lane: Lane,
+    /// Ask the judge of this process's configuration, and not through the queue.
+    #[arg(long, conflicts_with = "lane")]
+    pub(crate) here: bool,
+    /// Do it. This costs about as much as the last time.
+    #[arg(long)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+/// Show audits that were made again beside the generation before.
+///
+/// The view analytics.generations has more columns.
+#[derive(Debug, Args)]
+pub(crate) struct ReplayCompare {
     #[command(flatten)]
     pub(crate) which: Which,
     #[command(flatten)]

@@ -67,6 +67,8 @@ async fn ask(command: &Command, settings: &Settings) -> Outcome {
         Command::Migrate(args) => commands::migrate::run(args, settings).await,
         Command::Maintain(args) => commands::maintain::run(*args, settings).await,
         Command::Replay(Replay::Replies(args)) => commands::replay::replies::run(args, settings).await,
+        Command::Replay(Replay::Traces(args)) => commands::replay::traces::run(args, settings).await,
+        Command::Replay(Replay::Compare(args)) => commands::replay::compare::run(args, settings).await,
         Command::Publish(args) => commands::publish::run(args, settings).await,
         Command::Watch(args) => commands::watch::run(args, settings).await,
         Command::Trace(Trace::Show(args)) => commands::show::run(args, settings).await,

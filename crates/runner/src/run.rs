@@ -17,7 +17,7 @@ use judge::{Judge, Judges, Turn};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use trace::completeness::{self, Prepared};
-use trace::{Readiness, Requirements};
+use trace::{Kind, Readiness, Requirements};
 
 use crate::ask::{Call, question};
 use crate::progress::{self, Assessor, Next, Plan};
@@ -116,6 +116,14 @@ impl Runner {
     /// The judges that may be asked.
     pub fn judges(&self) -> &Judges {
         &self.judges
+    }
+
+    /// What is fixed for a new audit that shall be asked about under a prompt other than the current one.
+    ///
+    /// # Errors
+    /// When this process does not know the version.
+    pub fn opening(&self, kind: Kind, version: &str, record: &TraceRecord) -> Result<Opening, PromptError> {
+        Ok(self.open(self.settings.prompts.of_version(kind, version)?, record))
     }
 
     /// Runs one audit to its end, or as far as it goes.

@@ -46,7 +46,7 @@ pub use lookup::Found;
 pub use maintain::{Expired, Retention};
 pub use migrate::{Migrated, Schema, migrate};
 pub use outbox::{OutboxDepth, OutboxRow};
-pub use recorded::{Filter, Place, Recorded};
+pub use recorded::{Filter, Generations, Place, Recorded};
 pub use settings::Settings;
 pub use spend::{Asked, Reserved};
 pub use store::Store;

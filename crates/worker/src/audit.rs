@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ::audit::prompt::PromptError;
 use ::audit::record::{Attempt, AuditKey, Known, Opening, TraceRecord};
 use ::audit::routing::Disposition;
 use ::audit::spend::OverCap;
@@ -47,13 +48,24 @@ pub(crate) enum Fate {
 }
 
 /// Keeps attempts in Postgres, through outages, and holds the project to its caps.
-struct Durable<'a> {
+pub(crate) struct Durable<'a> {
     store: &'a Store,
     purses: &'a Purses,
     project: &'a Project,
     abort: &'a CancellationToken,
     /// Whether a cap put the audit off.
     deferred: AtomicBool,
+}
+
+impl<'a> Durable<'a> {
+    pub(crate) fn new(
+        store: &'a Store,
+        purses: &'a Purses,
+        project: &'a Project,
+        abort: &'a CancellationToken,
+    ) -> Self {
+        Self { store, purses, project, abort, deferred: AtomicBool::new(false) }
+    }
 }
 
 impl Sink for Durable<'_> {
@@ -163,7 +175,10 @@ async fn attempt(
     };
     let (opening, attempts) = match known {
         Known::Open { opening, attempts } => (Some(opening), attempts),
-        _ => (None, Vec::new()),
+        _ => match wanted_opening(context, kind, record, circumstances) {
+            Ok(opening) => (opening, Vec::new()),
+            Err(error) => return Ok(Fate::Failed(chain(&error))),
+        },
     };
     let delivery = Delivery {
         key: key.clone(),
@@ -176,13 +191,7 @@ async fn attempt(
         routing: project.routing.clone(),
         policy: context.settings.policy(kind),
     };
-    let sink = Durable {
-        store: &context.store,
-        purses: &context.purses,
-        project,
-        abort,
-        deferred: AtomicBool::new(false),
-    };
+    let sink = Durable::new(&context.store, &context.purses, project, abort);
     match context.runner.run(delivery, &sink, abort).await {
         Ok(Run::Ended(ending)) => {
             let mut tries = 0_u32;
@@ -214,6 +223,17 @@ async fn attempt(
         Err(RunError::Sink(_)) if abort.is_cancelled() => Ok(Fate::HandedBack),
         Err(error) => Ok(Fate::Failed(chain(&error))),
     }
+}
+
+/// The opening of an audit that is asked for under a certain prompt.
+fn wanted_opening(
+    context: &Context,
+    kind: Kind,
+    record: &TraceRecord,
+    circumstances: &Circumstances<'_>,
+) -> Result<Option<Opening>, PromptError> {
+    let version = circumstances.delivery.envelope.prompt_version.as_deref();
+    version.map(|version| context.runner.opening(kind, version, record)).transpose()
 }
 
 fn yielded() -> Fate {

@@ -15,9 +15,11 @@ mod dead;
 mod handle;
 mod patience;
 mod relay;
+mod replay;
 mod settings;
 mod spend;
 mod worker;
 
+pub use replay::{Again, AgainError, Replayer, WhatCame};
 pub use settings::{Lanes, Project, RelaySettings, Settings, SpendSettings};
 pub use worker::{Worker, WorkerError};

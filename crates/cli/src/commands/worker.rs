@@ -40,7 +40,7 @@ pub(crate) async fn run(args: &Worker, settings: Settings) -> Outcome {
     Ok(())
 }
 
-fn set_up(configured: &config::Judge) -> Result<Judge, Failure> {
+pub(crate) fn set_up(configured: &config::Judge) -> Result<Judge, Failure> {
     let judge = Judge::new(configured.profile.clone(), &configured.limits).map_err(Failure::usage)?;
     tracing::info!(
         judge = judge.name(),

@@ -40,9 +40,13 @@ async fn an_analyst_reads_the_views_and_nothing_else() {
             event.id = audit::record::derived_id(again.key.id(), &event.routing_key);
         }
         store.finish(again).await.unwrap();
+        // And another generation.
+        let mut later = unjudged(&trace("a"), Disposition::Refused);
+        later.key.generation = 1;
+        store.finish(later).await.unwrap();
         let (mut analyst, role) = analyst(&database).await;
         let views = relations(&database, "analytics").await;
-        assert_eq!(views.len(), 7);
+        assert_eq!(views.len(), 8);
         for view in views {
             let sql = AssertSqlSafe(format!("select count(*) from analytics.{view}"));
             let rows: i64 = sqlx::query_scalar(sql).fetch_one(&mut analyst).await.unwrap();

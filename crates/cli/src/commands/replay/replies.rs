@@ -59,11 +59,12 @@ struct Changed {
 pub(crate) async fn run(args: &ReplayReplies, settings: &Settings) -> Outcome {
     let store = services::store(settings).await?;
     let mut answer = Answer::default();
-    let read = super::each(&store, &args.which, |recorded| {
+    let filter = super::filter(&args.which, false);
+    let read = super::each(&store, &filter, args.which.limit, async |recorded| {
         add(&mut answer, &recorded, settings);
         Ok(())
-    });
-    let read = read.await;
+    })
+    .await;
     store.close().await;
     read?;
     let mut output = Output::new();
