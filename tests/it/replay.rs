@@ -121,7 +121,7 @@ async fn traces_are_judged_again_through_the_queue_once_somebody_says_so() {
     );
     let pairs = system.json("select to_jsonb(g) from analytics.generations g").await;
     assert_eq!(pairs.len(), 1);
-    assert_eq!((&pairs[0]["is_same"], &pairs[0]["earlier_score"]), (&json!(false), &json!(1.0)));
+    assert_eq!((&pairs[0]["is_same"], &pairs[0]["earlier_score"]), (&json!(false), &json!(1)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
