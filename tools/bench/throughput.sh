@@ -5,6 +5,7 @@
 #
 # Publishes everything first, then starts the worker, so that the producer is not in the figure.
 # The services, the judge, and the worker share this machine: quote it with the number of cores.
+# BENCH_DATABASE_URL names another database than that of `./dev env`, GROUNDCREW a program that is built already.
 set -euo pipefail
 
 traces=${1:-20000}
@@ -21,10 +22,12 @@ finish() {
 }
 trap finish EXIT
 
-cargo build --release --locked --bin groundcrew
+groundcrew=${GROUNDCREW:-${CARGO_TARGET_DIR:-target}/release/groundcrew}
+if [ -z "${GROUNDCREW:-}" ]; then cargo build --release --locked --bin groundcrew; fi
 ./dev service start
 eval "$(./dev env)"
-groundcrew=${CARGO_TARGET_DIR:-target}/release/groundcrew
+DATABASE_URL=${BENCH_DATABASE_URL:-$DATABASE_URL}
+export DATABASE_URL
 "$groundcrew" migrate >/dev/null
 
 # One project per run keeps runs apart in a database that stays.

@@ -6,6 +6,7 @@
 //! [`prompt`] (what is asked) → [`reply`] (is the answer well-formed?) → [`verify`] (is it
 //! consistent with the trace?) → [`policy`] (accept, ask again, or give up?) → [`report`] (one
 //! report for all kinds) → [`compare`] (with a person's label) → [`routing`] (who has to see it?).
+//! Before each call [`spend`] says whether the project may pay for it.
 
 pub mod assess;
 pub mod compare;
@@ -18,6 +19,7 @@ pub mod reply;
 pub mod report;
 pub mod routing;
 pub mod rules;
+pub mod spend;
 pub mod text;
 pub mod units;
 pub mod verify;

@@ -1,5 +1,7 @@
 //! What may be typed. Each command's text is written for somebody who has read nothing else.
 
+mod replay;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -8,6 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use trace::Kind;
 
 pub(crate) mod offline;
+pub(crate) use replay::{Replay, ReplayCompare, ReplayReplies, ReplayTraces, Which};
 
 /// Audits what RAG systems say: traces come in over RabbitMQ, a judge weighs each claim of the answer
 /// against the retrieved evidence, results go to Postgres, and what is dangerous goes to people.
@@ -36,6 +39,7 @@ config.default.toml explains every setting; `groundcrew check config` shows the 
 pub(crate) enum Command {
     Worker(Worker),
     Migrate(Migrate),
+    Maintain(Maintain),
     Publish(Publish),
     Watch(Watch),
     Audit(Box<offline::Audit>),
@@ -51,6 +55,9 @@ pub(crate) enum Command {
     /// What waits for people.
     #[command(subcommand)]
     Review(Review),
+    /// Read stored replies again under the present rules, or judge stored traces again.
+    #[command(subcommand)]
+    Replay(Replay),
     /// How full the queues are, and messages that were given up on.
     #[command(subcommand)]
     Queue(Queue),
@@ -141,6 +148,20 @@ pub(crate) struct Migrate {
     /// Wait this many seconds for Postgres before giving up.
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     pub(crate) wait_for: u64,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+/// Remove what is over its age, and make room for what is to come.
+///
+/// Makes the partitions of the next weeks, drops those of bodies (messages, requests, raw replies) that are older
+/// than retention.bodies_days, and removes sent messages, settled dead letters and old sums of usage. Results stay.
+/// Run it once a day, as the user that owns the tables. It may run at any time beside workers, and be interrupted.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Maintain {
+    /// Say what would be removed, and change nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) json: Json,
 }

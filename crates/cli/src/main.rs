@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::offline::Golden;
-use args::{Check, Cli, Command, Dead, Judge, Prompt, Queue, Review, Schema, Trace};
+use args::{Check, Cli, Command, Dead, Judge, Prompt, Queue, Replay, Review, Schema, Trace};
 use config::{ConfigError, Settings};
 use failure::{Failure, Outcome};
 
@@ -77,6 +77,10 @@ fn run(cli: &Cli) -> Outcome {
 async fn ask(command: &Command, settings: &Settings) -> Outcome {
     match command {
         Command::Migrate(args) => commands::migrate::run(args, settings).await,
+        Command::Maintain(args) => commands::maintain::run(*args, settings).await,
+        Command::Replay(Replay::Replies(args)) => commands::replay::replies::run(args, settings).await,
+        Command::Replay(Replay::Traces(args)) => commands::replay::traces::run(args, settings).await,
+        Command::Replay(Replay::Compare(args)) => commands::replay::compare::run(args, settings).await,
         Command::Publish(args) => commands::publish::run(args, settings).await,
         Command::Watch(args) => commands::watch::run(args, settings).await,
         Command::Trace(Trace::Show(args)) => commands::show::run(args, settings).await,

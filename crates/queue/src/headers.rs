@@ -14,6 +14,8 @@ pub mod header {
     pub const KINDS: &str = "groundcrew-kinds";
     /// Which generation of audits is asked for.
     pub const GENERATION: &str = "groundcrew-generation";
+    /// The version of the prompt under which a new audit shall be opened.
+    pub const PROMPT_VERSION: &str = "groundcrew-prompt-version";
     /// The row of `dead_letters` that was replayed.
     pub const SOURCE_DEAD_LETTER: &str = "groundcrew-source-dead-letter";
     /// The lane that the trace was published to, when its project was over its rate and it was moved to bulk.
@@ -43,6 +45,8 @@ pub struct Envelope {
     pub kinds: Vec<String>,
     /// See [`header::GENERATION`].
     pub generation: u32,
+    /// See [`header::PROMPT_VERSION`]; none means the current one of whoever takes it in hand.
+    pub prompt_version: Option<String>,
     /// See [`header::SOURCE_DEAD_LETTER`].
     pub source_dead_letter: Option<String>,
     /// See [`header::MOVED_FROM`].
@@ -107,6 +111,7 @@ impl Envelope {
                 header::TIER => envelope.tier = number(value),
                 header::KINDS => envelope.kinds = text(value).map(|text| list(&text)).unwrap_or_default(),
                 header::GENERATION => envelope.generation = number(value).unwrap_or_default(),
+                header::PROMPT_VERSION => envelope.prompt_version = text(value),
                 header::SOURCE_DEAD_LETTER => envelope.source_dead_letter = text(value),
                 header::MOVED_FROM => envelope.moved_from = text(value),
                 _ => envelope.others.keep(name.clone(), value.clone()),
@@ -134,6 +139,9 @@ impl Envelope {
         }
         if self.generation > 0 {
             set(header::GENERATION, AMQPValue::LongLongInt(self.generation.into()));
+        }
+        if let Some(version) = &self.prompt_version {
+            set(header::PROMPT_VERSION, AMQPValue::LongString(version.as_str().into()));
         }
         if let Some(row) = &self.source_dead_letter {
             set(header::SOURCE_DEAD_LETTER, AMQPValue::LongString(row.as_str().into()));
@@ -185,11 +193,12 @@ fn belongs_to_the_broker(name: &str) -> bool {
 }
 
 fn is_ours(name: &str) -> bool {
-    const OURS: [&str; 6] = [
+    const OURS: [&str; 7] = [
         header::FIRST_SEEN,
         header::TIER,
         header::KINDS,
         header::GENERATION,
+        header::PROMPT_VERSION,
         header::SOURCE_DEAD_LETTER,
         header::MOVED_FROM,
     ];
@@ -365,6 +374,7 @@ mod tests {
             generation in any::<u32>(),
             kinds in prop::collection::vec("[a-z_]{1,12}", 0..4),
             (source_dead_letter, moved_from) in (text_or_none(), text_or_none()),
+            prompt_version in text_or_none(),
             others in prop::collection::vec(("[a-z]{1,9}", "\\PC{0,20}"), 0..4),
         ) -> Envelope {
             Envelope {
@@ -377,6 +387,7 @@ mod tests {
                 tier,
                 kinds,
                 generation,
+                prompt_version,
                 source_dead_letter,
                 moved_from,
                 others: others.into_iter().collect(),

@@ -81,6 +81,13 @@ impl Publisher {
         self.publish_parts(&target, &envelope, &delivery.body).await
     }
 
+    /// The longest retry tier that is over within this time; the first when none is.
+    #[must_use]
+    pub fn tier_within(&self, time: Duration) -> usize {
+        let tiers = &self.inner.connection.settings().options().retry_tiers;
+        tiers.iter().rposition(|tier| *tier <= time).unwrap_or(0)
+    }
+
     /// Publishes many messages over one channel and waits for all confirms; the outcomes are in the order of the
     /// messages. They are not published as mandatory, so none can be returned: use it for events, and
     /// [`Publisher::publish`] for what somebody must receive.

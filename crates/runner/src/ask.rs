@@ -10,6 +10,9 @@ use judge::{JudgeError, Reply};
 use serde_json::{Value, json};
 use trace::{Kind, Trace};
 
+/// What is said of a reply that its provider marked; the mark itself is not in its words.
+pub(crate) const MARKED_REFUSAL: &str = "the provider marked the reply as a refusal";
+
 /// What is known about a call before it is made.
 pub(crate) struct Call<'a> {
     pub(crate) kind: Kind,
@@ -96,7 +99,7 @@ impl Call<'_> {
 
     fn judge(&self, reply: &Reply) -> (Class, Vec<Problem>) {
         if reply.refusal.is_some() {
-            let problem = Problem::new(Code::Refused, "$", "the provider marked the reply as a refusal");
+            let problem = Problem::new(Code::Refused, "$", MARKED_REFUSAL);
             return (Class::Refusal, vec![problem]);
         }
         match assess(self.kind, self.trace, self.unit, &reply.content, reply.finish_reason.as_deref()) {

@@ -10,10 +10,12 @@ mod calibration;
 mod events;
 pub mod memory;
 mod progress;
+mod replay;
 mod run;
 
 pub use calibration::Calibration;
 pub use events::{REVIEW_OPENED, result_event};
+pub use replay::{Replayed, replay};
 pub use run::{Delivery, Run, RunError, Runner, Settings, Terms};
 
 use audit::record::{Attempt, AuditKey, Opening, TraceRecord};
@@ -31,6 +33,36 @@ pub trait Sink: Sync {
         trace: &TraceRecord,
         attempts: &[Attempt],
     ) -> impl Future<Output = Result<Kept, SinkError>> + Send;
+
+    /// Whether the audit's project may pay for one more call of the judge. Without a cap it may.
+    ///
+    /// # Errors
+    /// [`SinkError`] when that cannot be told; no call may follow then.
+    fn allow(&self, _key: &AuditKey) -> impl Future<Output = Result<Allowance, SinkError>> + Send {
+        async { Ok(Allowance::Granted) }
+    }
+
+    /// Takes note that a call which was allowed was not made, or left nothing to store.
+    fn not_asked(&self, _key: &AuditKey) -> impl Future<Output = ()> + Send {
+        async {}
+    }
+}
+
+/// Whether one more call of the judge may be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Allowance {
+    /// It may.
+    Granted,
+    /// A cap is reached, and the audit ends `over_budget`.
+    OverBudget {
+        /// Which cap, in words.
+        reason: String,
+    },
+    /// A cap is reached, and the audit is parked.
+    Deferred {
+        /// Which cap, in words.
+        reason: String,
+    },
 }
 
 /// What became of attempts that were to be kept.

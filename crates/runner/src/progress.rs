@@ -13,7 +13,7 @@ use audit::{Assessment, Outcome, Report, Unit};
 use trace::Trace;
 
 /// Units of one split; the next, finer split counts on from here, so that numbers stay unique.
-const UNITS_PER_SPLIT: u32 = 1000;
+pub(crate) const UNITS_PER_SPLIT: u32 = 1000;
 
 /// The finest split is the first halved this many times.
 const MAX_SPLITS: u32 = 6;

@@ -18,12 +18,12 @@ use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use trace::completeness::{self, Prepared};
-use trace::{Readiness, Requirements};
+use trace::{Kind, Readiness, Requirements};
 
 use crate::ask::{Call, question};
 use crate::calibration::Calibration;
 use crate::progress::{self, Assessor, Next, Plan, Recall};
-use crate::{Kept, Sink, SinkError, events};
+use crate::{Allowance, Kept, Sink, SinkError, events};
 
 /// How often one run waits for somebody else's probe before it is handed back.
 const PROBES: u32 = 3;
@@ -141,6 +141,14 @@ impl Runner {
     /// Which results are not marked `uncalibrated`: nothing is known until somebody says so.
     pub fn calibration(&self) -> &Calibration {
         &self.calibration
+    }
+
+    /// What is fixed for a new audit that shall be asked about under a prompt other than the current one.
+    ///
+    /// # Errors
+    /// When this process does not know the version.
+    pub fn opening(&self, kind: Kind, version: &str, record: &TraceRecord) -> Result<Opening, PromptError> {
+        Ok(self.open(self.settings.prompts.of_version(kind, version)?, record))
     }
 
     /// Runs one audit to its end, or as far as it goes.
@@ -388,7 +396,20 @@ impl Session<'_> {
                 let reason = "the delivery was in work for as long as it may be; it goes on later".to_owned();
                 return self.hand_back(Vec::new(), false, reason, sink).await;
             }
-            match self.call(turn.judge(), at, number, &unit, again, stop).await {
+            match sink.allow(&self.delivery.key).await? {
+                Allowance::Granted => {}
+                Allowance::OverBudget { reason } => {
+                    tracing::debug!(trace_id = %self.delivery.key.trace_id, reason, "an audit ends over budget");
+                    let routed = Routed::unjudged(Disposition::OverBudget);
+                    return Ok(self.gave_up(routed, Vec::new()));
+                }
+                Allowance::Deferred { reason } => return Ok(Run::Parked { advance: false, reason }),
+            }
+            let called = self.call(turn.judge(), at, number, &unit, again, stop).await;
+            if matches!(called, Called::Interrupted | Called::Failed { attempt: None, .. }) {
+                sink.not_asked(&self.delivery.key).await;
+            }
+            match called {
                 Called::Replied(attempt) => {
                     tries = 0;
                     attempts.push(*attempt);

@@ -10,9 +10,10 @@ use uuid::Uuid;
 use crate::error::is_data;
 use crate::keep::{OpeningKey, clashing, insert_attempts, insert_traces, lock};
 use crate::rows::{
-    AttemptRow, AuditRow, ClaimRow, EventRow, OmissionRow, ReviewRow, TraceRow, attempt_rows, trace_row,
+    AuditRow, ClaimRow, EventRow, OmissionRow, ReviewRow, StoredAttempt, StoredTrace, stored_attempts,
+    stored_trace,
 };
-use crate::{Error, Result, Store};
+use crate::{Error, Result, Store, usage};
 
 /// What became of an ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,9 +34,9 @@ const ROUND_BYTES: usize = 32 << 20;
 /// An ending as rows.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    trace: TraceRow,
+    trace: StoredTrace,
     audit: AuditRow,
-    attempts: Vec<AttemptRow>,
+    attempts: Vec<StoredAttempt>,
     claims: Vec<ClaimRow>,
     omissions: Vec<OmissionRow>,
     review: Option<ReviewRow>,
@@ -68,12 +69,12 @@ impl Prepared {
         let report = ending.report.as_ref();
         let claims = report.map(|report| report.claims.as_slice()).unwrap_or_default();
         let omissions = report.map(|report| report.omissions.as_slice()).unwrap_or_default();
-        let trace = trace_row(&ending.key, &ending.trace)?;
-        let attempts = attempt_rows(id, &ending.attempts)?;
+        let trace = stored_trace(&ending.key, &ending.trace)?;
+        let attempts = stored_attempts(id, &ending.attempts)?;
         let events: Vec<_> = ending.events.iter().map(|event| EventRow::new(ending, event)).collect();
         // The answer, the replies' words and the messages repeat what the bodies hold.
-        let bytes = trace.payload.len()
-            + trace.answer.as_deref().map_or(0, str::len)
+        let bytes = trace.body.payload.len()
+            + trace.row.answer.as_deref().map_or(0, str::len)
             + events.iter().map(|event| event.body.len()).sum::<usize>()
             + attempts.iter().map(attempt_bytes).sum::<usize>();
         Ok(Self {
@@ -93,23 +94,24 @@ impl Prepared {
     }
 }
 
-fn attempt_bytes(row: &AttemptRow) -> usize {
-    row.request.len()
-        + row.raw_reply.as_deref().map_or(0, <[u8]>::len)
-        + row.content.as_deref().map_or(0, str::len)
+fn attempt_bytes(attempt: &StoredAttempt) -> usize {
+    let body = &attempt.body;
+    body.request.len()
+        + body.raw_reply.as_deref().map_or(0, <[u8]>::len)
+        + body.content.as_deref().map_or(0, str::len)
 }
 
 /// Writes what waits, in as few transactions as may be.
-pub(crate) async fn all(pool: PgPool, endings: Vec<Prepared>) -> Vec<Result<Finished>> {
+pub(crate) async fn all(pool: PgPool, worker: Uuid, endings: Vec<Prepared>) -> Vec<Result<Finished>> {
     let mut answers: Vec<_> = endings.iter().map(|_| Err(Error::Closed)).collect();
     for round in rounds(endings.iter().map(|ending| (ending.audit.id, ending.bytes))) {
         let batch: Vec<&Prepared> = round.iter().map(|at| &endings[*at]).collect();
-        match commit(&pool, &batch).await {
+        match commit(&pool, worker, &batch).await {
             Ok(done) => round.iter().zip(done).for_each(|(at, done)| answers[*at] = Ok(done)),
             // One of them may be to blame: each alone, so that it fails alone.
             Err(error) if batch.len() > 1 && is_data(&error) => {
                 for at in round {
-                    answers[at] = alone(&pool, &endings[at]).await;
+                    answers[at] = alone(&pool, worker, &endings[at]).await;
                 }
             }
             Err(error) => {
@@ -142,17 +144,17 @@ fn rounds(endings: impl Iterator<Item = (Uuid, usize)>) -> Vec<Vec<usize>> {
     rounds.into_iter().map(|(_, round)| round.into_values().collect()).collect()
 }
 
-async fn alone(pool: &PgPool, ending: &Prepared) -> Result<Finished> {
-    let done = commit(pool, &[ending]).await.map_err(Error::cannot("finish an audit"))?;
+async fn alone(pool: &PgPool, worker: Uuid, ending: &Prepared) -> Result<Finished> {
+    let done = commit(pool, worker, &[ending]).await.map_err(Error::cannot("finish an audit"))?;
     Ok(done.first().copied().unwrap_or(Finished::LostRace))
 }
 
 /// Writes endings of different audits, sorted by id, in one transaction.
-async fn commit(pool: &PgPool, endings: &[&Prepared]) -> Result<Vec<Finished>, sqlx::Error> {
+async fn commit(pool: &PgPool, worker: Uuid, endings: &[&Prepared]) -> Result<Vec<Finished>, sqlx::Error> {
     let mut transaction = pool.begin().await?;
-    let traces: BTreeMap<Uuid, &TraceRow> =
-        endings.iter().map(|ending| (ending.trace.id, &ending.trace)).collect();
-    insert_traces(&mut transaction, traces.into_values().cloned().collect()).await?;
+    let traces: BTreeMap<Uuid, &StoredTrace> =
+        endings.iter().map(|ending| (ending.trace.row.id, &ending.trace)).collect();
+    insert_traces(&mut transaction, traces.into_values().collect()).await?;
     let new = insert_new(&mut transaction, endings).await?;
     let (new, known): (Vec<&Prepared>, Vec<&Prepared>) =
         endings.iter().partition(|ending| new.contains(&ending.audit.id));
@@ -161,9 +163,14 @@ async fn commit(pool: &PgPool, endings: &[&Prepared]) -> Result<Vec<Finished>, s
     let open: Vec<&Prepared> =
         known.into_iter().filter(|ending| outcome(ending) == Finished::Committed).collect();
     let committed: Vec<&Prepared> = new.into_iter().chain(open.iter().copied()).collect();
-    insert_attempts(&mut transaction, rows_of(&committed, |ending| &ending.attempts)).await?;
+    let projects: HashMap<Uuid, &str> =
+        committed.iter().map(|ending| (ending.audit.id, ending.audit.project.as_str())).collect();
+    let project = |audit| projects.get(&audit).copied().unwrap_or_default();
+    let attempts: Vec<&StoredAttempt> = committed.iter().flat_map(|ending| &ending.attempts).collect();
+    let used = insert_attempts(&mut transaction, &attempts, project).await?;
     end_open(&mut transaction, &open).await?;
     insert_findings(&mut transaction, &committed).await?;
+    usage::add(&mut transaction, worker, used).await?;
     transaction.commit().await?;
     Ok(endings.iter().map(|ending| outcome(ending)).collect())
 }
@@ -201,7 +208,9 @@ async fn settle(
     }
     let ids: Vec<Uuid> = known.iter().map(|ending| ending.audit.id).collect();
     let states = lock(connection, &ids).await?;
-    let clashing = clashing(connection, known.iter().flat_map(|ending| &ending.attempts)).await?;
+    let clashing =
+        clashing(connection, known.iter().flat_map(|ending| &ending.attempts).map(|attempt| &attempt.row))
+            .await?;
     let decide = |ending: &&Prepared| {
         let id = ending.audit.id;
         let outcome = match states.get(&id) {

@@ -7,7 +7,11 @@ use audit::record::{Attempt, AuditKey, Opening, TraceRecord};
 use sqlx::{PgConnection, Row};
 use uuid::Uuid;
 
-use crate::rows::{AttemptRow, AuditRow, TraceRow, attempt_rows, trace_row};
+use crate::rows::{
+    AttemptBodyRow, AttemptRow, AuditRow, Place, STORED_AT, StoredAttempt, StoredTrace, TraceBodyRow,
+    TraceRow, stored_attempts, stored_trace,
+};
+use crate::usage::{self, Used};
 use crate::{Error, Result, Store};
 
 /// What became of attempts that were to be kept.
@@ -34,13 +38,14 @@ impl Store {
         trace: &TraceRecord,
         attempts: &[Attempt],
     ) -> Result<Kept> {
-        let trace = trace_row(key, trace)?;
+        let trace = stored_trace(key, trace)?;
         let audit = AuditRow::open(key, opening);
-        let attempts = attempt_rows(audit.id, attempts)?;
-        self.run(|pool| async move {
+        let attempts = stored_attempts(audit.id, attempts)?;
+        let worker = self.instance();
+        self.run(move |pool| async move {
             let cannot = Error::cannot("keep attempts");
             let mut transaction = pool.begin().await.map_err(&cannot)?;
-            let kept = keep(&mut transaction, trace, audit, attempts).await.map_err(&cannot)?;
+            let kept = keep(&mut transaction, worker, trace, audit, attempts).await.map_err(&cannot)?;
             if kept == Kept::Committed {
                 transaction.commit().await.map_err(&cannot)?;
             }
@@ -54,23 +59,25 @@ impl Store {
 /// for each other and never in a circle.
 async fn keep(
     connection: &mut PgConnection,
-    trace: TraceRow,
+    worker: Uuid,
+    trace: StoredTrace,
     audit: AuditRow,
-    attempts: Vec<AttemptRow>,
+    attempts: Vec<StoredAttempt>,
 ) -> Result<Kept, sqlx::Error> {
     static OPEN: LazyLock<String> = LazyLock::new(|| AuditRow::insert(&[], "on conflict (id) do nothing"));
     let opening = OpeningKey::of(&audit);
-    let id = audit.id;
-    insert_traces(connection, vec![trace]).await?;
+    let (id, project) = (audit.id, audit.project.clone());
+    insert_traces(connection, vec![&trace]).await?;
     AuditRow::bind(&OPEN, [audit]).execute(&mut *connection).await?;
     let states = lock(connection, &[id]).await?;
     if !states.get(&id).is_some_and(|state| state.is_open_as(&opening)) {
         return Ok(Kept::LostRace);
     }
-    if !clashing(connection, attempts.iter()).await?.is_empty() {
+    if !clashing(connection, attempts.iter().map(|attempt| &attempt.row)).await?.is_empty() {
         return Ok(Kept::LostRace);
     }
-    insert_attempts(connection, attempts).await?;
+    let attempts: Vec<&StoredAttempt> = attempts.iter().collect();
+    let used = insert_attempts(connection, &attempts, |_| &project).await?;
     // Counted anew: some of them may have been there.
     sqlx::query(
         "update groundcrew.audits set
@@ -84,6 +91,7 @@ async fn keep(
     .bind(id)
     .execute(&mut *connection)
     .await?;
+    usage::add(connection, worker, used).await?;
     Ok(Kept::Committed)
 }
 
@@ -123,23 +131,40 @@ impl State {
     }
 }
 
-/// Writes traces that are not there; a label that came later is taken over. `rows` are sorted by
+/// Writes traces that are not there; a label that came later is taken over. `traces` are sorted by
 /// id, each id once.
 pub(crate) async fn insert_traces(
     connection: &mut PgConnection,
-    rows: Vec<TraceRow>,
+    traces: Vec<&StoredTrace>,
 ) -> Result<(), sqlx::Error> {
+    // Only a row of this very transaction has its time: whose body is there already, or was removed by age, gets
+    // no other.
     static TRACES: LazyLock<String> = LazyLock::new(|| {
         TraceRow::insert(
             &[],
             "on conflict (id) do update set human_faithful = excluded.human_faithful,
                 human_score = excluded.human_score, human_labeler = excluded.human_labeler
             where (excluded.human_faithful, excluded.human_score, excluded.human_labeler)
-                    is distinct from (traces.human_faithful, traces.human_score, traces.human_labeler)
-                and num_nonnulls(excluded.human_faithful, excluded.human_score, excluded.human_labeler) > 0",
+                    is distinct from (trace_rows.human_faithful, trace_rows.human_score, trace_rows.human_labeler)
+                and num_nonnulls(excluded.human_faithful, excluded.human_score, excluded.human_labeler) > 0
+            returning id, coalesce(stored_at = now(), false) as is_new",
         )
     });
-    TraceRow::bind(&TRACES, rows).execute(connection).await?;
+    static BODIES: LazyLock<String> =
+        LazyLock::new(|| TraceBodyRow::insert(&[STORED_AT], "on conflict do nothing"));
+    let rows = traces.iter().map(|trace| trace.row.clone());
+    let written = TraceRow::bind(&TRACES, rows).fetch_all(&mut *connection).await?;
+    let mut new = HashSet::new();
+    for row in written {
+        if row.try_get("is_new")? {
+            new.insert(row.try_get::<Uuid, _>("id")?);
+        }
+    }
+    let bodies: Vec<TraceBodyRow> =
+        traces.iter().filter(|trace| new.contains(&trace.row.id)).map(|trace| trace.body.clone()).collect();
+    if !bodies.is_empty() {
+        TraceBodyRow::bind(&BODIES, bodies).execute(connection).await?;
+    }
     Ok(())
 }
 
@@ -202,15 +227,34 @@ pub(crate) async fn clashing<'a>(
     Ok(rows.into_iter().collect())
 }
 
-/// Writes attempts; those that are there already are the same, see [`clashing`].
-pub(crate) async fn insert_attempts(
+/// Writes attempts; those that are there already are the same, see [`clashing`]. Gives what the new ones took:
+/// an attempt that is written again is not paid for again. `project` says whose audit it is.
+pub(crate) async fn insert_attempts<'a>(
     connection: &mut PgConnection,
-    rows: Vec<AttemptRow>,
-) -> Result<(), sqlx::Error> {
-    static ATTEMPTS: LazyLock<String> =
-        LazyLock::new(|| AttemptRow::insert(&[], "on conflict on constraint attempts_key do nothing"));
-    if !rows.is_empty() {
-        AttemptRow::bind(&ATTEMPTS, rows).execute(connection).await?;
+    attempts: &[&StoredAttempt],
+    project: impl Fn(Uuid) -> &'a str,
+) -> Result<Vec<Used>, sqlx::Error> {
+    static ATTEMPTS: LazyLock<String> = LazyLock::new(|| {
+        AttemptRow::insert(
+            &[],
+            "on conflict on constraint attempts_key do nothing returning audit_id, unit, number",
+        )
+    });
+    static BODIES: LazyLock<String> = LazyLock::new(|| AttemptBodyRow::insert(&[STORED_AT], ""));
+    if attempts.is_empty() {
+        return Ok(Vec::new());
     }
-    Ok(())
+    let rows = attempts.iter().map(|attempt| attempt.row.clone());
+    let written = AttemptRow::bind(&ATTEMPTS, rows).fetch_all(&mut *connection).await?;
+    let mut new: HashSet<Place> = HashSet::new();
+    for row in written {
+        new.insert((row.try_get("audit_id")?, row.try_get("unit")?, row.try_get("number")?));
+    }
+    let new: Vec<&StoredAttempt> =
+        attempts.iter().copied().filter(|attempt| new.remove(&attempt.row.place())).collect();
+    if !new.is_empty() {
+        let bodies = new.iter().map(|attempt| attempt.body.clone());
+        AttemptBodyRow::bind(&BODIES, bodies).execute(connection).await?;
+    }
+    Ok(new.iter().map(|attempt| Used::of(project(attempt.row.audit_id), &attempt.row)).collect())
 }

@@ -3,7 +3,8 @@
 //! A worker asks [`Store::lookup`] what is known about an audit, commits attempts that another call
 //! follows with [`Store::keep`], and ends the audit with [`Store::finish`], which writes everything
 //! that must be true together in one transaction. A relay takes the messages that follow from it by
-//! [`Store::lease`]. What cannot be audited goes to [`Store::bury`].
+//! [`Store::lease`]. What cannot be audited goes to [`Store::bury`]. Under a cap, calls of the judge are
+//! reserved in blocks by [`Store::reserve`].
 //!
 //! Two rules hold everywhere in this crate:
 //!
@@ -24,14 +25,18 @@ mod golden;
 mod keep;
 mod label;
 mod lookup;
+mod maintain;
 mod migrate;
 mod outbox;
 mod read;
+mod recorded;
 mod rows;
 mod settings;
+mod spend;
 mod store;
 mod summary;
 mod text;
+mod usage;
 mod views;
 mod words;
 
@@ -42,9 +47,12 @@ pub use fleet::{Fleet, SampledOut, WorkerReport};
 pub use golden::{Calibrated, GoldenRun};
 pub use keep::Kept;
 pub use lookup::Found;
+pub use maintain::{Expired, Retention};
 pub use migrate::{Migrated, Schema, migrate};
 pub use outbox::{OutboxDepth, OutboxRow};
+pub use recorded::{Filter, Generations, Place, Recorded};
 pub use settings::Settings;
+pub use spend::{Asked, Reserved};
 pub use store::Store;
 pub use summary::{Scope, Summary};
 pub use text::sanitise;

@@ -144,7 +144,10 @@ fn unknown(column: &str, word: &str) -> Error {
 }
 
 /// Attempts by audit, each list by unit and number. One that cannot be read spoils only its own audit.
-async fn attempts_of(pool: &PgPool, audits: &[Uuid]) -> Result<HashMap<Uuid, Result<Vec<Attempt>>>> {
+pub(crate) async fn attempts_of(
+    pool: &PgPool,
+    audits: &[Uuid],
+) -> Result<HashMap<Uuid, Result<Vec<Attempt>>>> {
     let rows = sqlx::query(
         "select attempt.*
         from unnest($1::uuid[]) as asked (id)
@@ -183,9 +186,15 @@ fn attempt(row: &PgRow) -> Result<Attempt> {
     let remedy: Option<String> = row.try_get("remedy").map_err(Error::cannot(ACTION))?;
     let remedy =
         remedy.map(|word| parse_remedy(&word).ok_or_else(|| unknown("remedy", &word))).transpose()?;
-    let request: Vec<u8> = row.try_get("request").map_err(Error::cannot(ACTION))?;
+    let request: Option<Vec<u8>> = row.try_get("request").map_err(Error::cannot(ACTION))?;
     let length: i64 = row.try_get("request_bytes").map_err(Error::cannot(ACTION))?;
-    let request = decompress(&request, length).map_err(Error::cannot_pack("decompress a stored request"))?;
+    // Empty once it was removed by age.
+    let request = match request {
+        Some(request) => {
+            decompress(&request, length).map_err(Error::cannot_pack("decompress a stored request"))?
+        }
+        None => Vec::new(),
+    };
     columns(row, class, remedy, request).map_err(Error::cannot(ACTION))
 }
 

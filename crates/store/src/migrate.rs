@@ -19,6 +19,8 @@ pub struct Migrated {
     /// Whether the role `groundcrew_analyst` exists and may read the views. False when this user may
     /// not create roles; the server's notice says what an administrator can run.
     pub analysts: bool,
+    /// Which of the roles `groundcrew_worker` and `groundcrew_desk` are missing, for the same reason.
+    pub missing_roles: Vec<String>,
 }
 
 /// How the database stands to this program.
@@ -67,8 +69,19 @@ async fn run(pool: &PgPool) -> Result<Migrated> {
     .fetch_one(pool)
     .await
     .map_err(Error::cannot("grant the views to analysts"))?;
+    let missing_roles = sqlx::query_scalar(
+        "select groundcrew.grant_roles()
+        from pg_advisory_xact_lock(hashtextextended('groundcrew.grant_roles', 0))",
+    )
+    .fetch_one(pool)
+    .await
+    .map_err(Error::cannot("grant the tables to workers and the desk"))?;
+    sqlx::query("select groundcrew.make_partitions()")
+        .execute(pool)
+        .await
+        .map_err(Error::cannot("make partitions"))?;
     let is_new = |migration: &&Migration| !before.contains_key(&migration.version);
-    Ok(Migrated { applied: ups().filter(is_new).map(name).collect(), analysts })
+    Ok(Migrated { applied: ups().filter(is_new).map(name).collect(), analysts, missing_roles })
 }
 
 impl Store {

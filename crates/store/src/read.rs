@@ -39,7 +39,7 @@ impl Store {
             "select id, project, trace_id, encode(content_hash, 'hex') as content_hash, occurred_at, origin,
                 intent, risk, value, domain, query, answer, generator_model, generator_prompt_version,
                 content_owner, chunk_count, human_faithful, human_score, human_labeler, received_at, payload_bytes,
-                case when $4 then payload end as payload
+                case when $4 then payload end as payload, body_removed_at
             from groundcrew.traces
             where (trace_id = $1 or id = (select trace_row from groundcrew.audits where id = $2))
                 and ($3::text is null or project = $3)
@@ -180,7 +180,7 @@ async fn attempts_of(pool: &PgPool, audits: &[Uuid], bodies: Bodies) -> sqlx::Re
         "select audit_id, unit, number, started_at, latency_us, judge, model, model_answered, prompt_version,
             class, problems, remedy, finish_reason, http_status, prompt_tokens, completion_tokens,
             cost_micros, currency, content, request_bytes, case when $2 then request end as request,
-            case when $2 then raw_reply end as raw_reply
+            case when $2 then raw_reply end as raw_reply, body_removed_at
         from groundcrew.attempts where audit_id = any($1) order by audit_id, unit, number",
     )
     .bind(audits)

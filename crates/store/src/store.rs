@@ -26,6 +26,7 @@ pub struct Store {
 
 #[derive(Debug)]
 struct Inner {
+    instance: Uuid,
     pool: PgPool,
     lookups: Batcher<AuditKey, Found>,
     endings: Batcher<Prepared, Finished>,
@@ -53,14 +54,16 @@ impl Store {
             servers,
             batch_max: settings.batch_max,
         };
+        let instance = Uuid::now_v7();
         let inner = Inner {
+            instance,
             lookups: Batcher::start(&crew(1), {
                 let pool = pool.clone();
                 move |keys| lookup::all(pool.clone(), keys)
             }),
             endings: Batcher::start(&crew(WRITERS), {
                 let pool = pool.clone();
-                move |endings| finish::all(pool.clone(), endings)
+                move |endings| finish::all(pool.clone(), instance, endings)
             }),
             duplicates: Batcher::start(&crew(1), {
                 let pool = pool.clone();
@@ -86,6 +89,11 @@ impl Store {
     pub async fn ping(&self) -> Result<()> {
         sqlx::query("select 1").execute(self.pool()).await.map_err(Error::cannot("reach the database"))?;
         Ok(())
+    }
+
+    /// Who this process is, among those that use the same database.
+    pub(crate) fn instance(&self) -> Uuid {
+        self.inner.instance
     }
 
     pub(crate) fn pool(&self) -> &PgPool {

@@ -69,6 +69,9 @@ pub struct TraceView {
     /// The message byte for byte, if asked for.
     #[serde(serialize_with = "lossy", skip_serializing_if = "Option::is_none")]
     pub payload: Option<Vec<u8>>,
+    /// When the message was removed by age; none while it is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body_removed_at: Option<DateTime<Utc>>,
     /// Its audits, by kind, generation and repeat.
     #[sqlx(skip)]
     pub audits: Vec<AuditView>,
@@ -283,6 +286,9 @@ pub struct AttemptView {
     /// The body that came back, if asked for.
     #[serde(serialize_with = "lossy", skip_serializing_if = "Option::is_none")]
     pub raw_reply: Option<Vec<u8>>,
+    /// When request, reply and the judge's words were removed by age; none while they are kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body_removed_at: Option<DateTime<Utc>>,
 }
 
 /// A stored review item.

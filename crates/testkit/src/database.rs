@@ -54,6 +54,17 @@ impl Database {
         url.to_string()
     }
 
+    /// The same for another user.
+    ///
+    /// # Panics
+    /// When the name cannot stand in a URL.
+    pub fn url_as(&self, user: &str, password: &str, address: Option<SocketAddr>) -> String {
+        let mut url = reqwest::Url::parse(&self.url(address)).expect("it is a URL");
+        url.set_username(user).expect("a user can be set");
+        url.set_password(Some(password)).expect("a password can be set");
+        url.to_string()
+    }
+
     /// Host and port of the server.
     pub fn address() -> String {
         let url = reqwest::Url::parse(&environment::database_url()).expect("DATABASE_URL is a URL");

@@ -171,10 +171,16 @@ impl System {
     /// # Panics
     /// When it does not start.
     pub async fn worker_with(&self, change: impl FnOnce(&mut worker::Settings)) -> Inside {
+        self.worker_on(self.database.url(Some(self.to_database.address())), change).await
+    }
+
+    /// A worker in this process that reaches the database by this URL.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub async fn worker_on(&self, database: String, change: impl FnOnce(&mut worker::Settings)) -> Inside {
         let tuning = &self.tuning;
-        let store =
-            Store::connect(&store::Settings::new(self.database.url(Some(self.to_database.address()))))
-                .unwrap();
+        let store = Store::connect(&store::Settings::new(database)).unwrap();
         let url = self.vhost.url(Some(self.to_broker.address()));
         let settings = queue::Settings::new(&url, tuning.queue("worker")).unwrap();
         let consuming = Connection::open(&settings, Purpose::Consume).await.unwrap();

@@ -6,10 +6,11 @@ use std::time::Duration;
 use ::audit::policy::Policy;
 use ::audit::prompt::Library;
 use ::audit::routing;
+use ::audit::spend::{Caps, OverCap};
 use ::audit::units::{Cut, Extraction};
 use judge::{Limits, ProfileSettings};
 use trace::Kind;
-use worker::{Lanes, Project, RelaySettings};
+use worker::{Lanes, Project, RelaySettings, SpendSettings};
 
 /// How a worker is set. The defaults are the product's, with short times.
 #[derive(Debug, Clone)]
@@ -58,6 +59,12 @@ pub struct Tuning {
     pub heartbeat_s: u16,
     /// The outbox relay.
     pub relay: RelaySettings,
+    /// What every project may spend in one UTC day.
+    pub caps: Caps,
+    /// What becomes of audits beyond that.
+    pub over_cap: OverCap,
+    /// How calls are reserved under a cap.
+    pub spend: SpendSettings,
 }
 
 impl Default for Tuning {
@@ -95,6 +102,9 @@ impl Default for Tuning {
                 lease: Duration::from_secs(4),
                 poll: Duration::from_millis(100),
             },
+            caps: Caps::default(),
+            over_cap: OverCap::default(),
+            spend: SpendSettings::default(),
         }
     }
 }
@@ -173,10 +183,16 @@ impl Tuning {
             max_work: self.max_work,
             health_listen: None,
             relay: self.relay,
+            spend: self.spend,
             policies: HashMap::<Kind, Policy>::new(),
             repeats: Kind::ALL.iter().map(|kind| (*kind, self.repeat)).collect(),
             projects: HashMap::new(),
-            default_project: Project { routing, ..Project::default() },
+            default_project: Project {
+                routing,
+                caps: self.caps.clone(),
+                over_cap: self.over_cap,
+                ..Project::default()
+            },
         }
     }
 
@@ -219,6 +235,17 @@ impl Tuning {
             ("RELAY__BATCH", self.relay.batch.to_string()),
             ("RELAY__LEASE_S", seconds(self.relay.lease)),
             ("RELAY__POLL_MS", ms(self.relay.poll).to_string()),
+            ("SPEND__BLOCK_CALLS", self.spend.block_calls.to_string()),
+            ("SPEND__RESERVATION_S", seconds(self.spend.reservation)),
+            ("PROJECT_DEFAULTS__CAP_CALLS_PER_DAY", self.caps.calls.unwrap_or_default().to_string()),
+            ("PROJECT_DEFAULTS__CAP_TOKENS_PER_DAY", self.caps.tokens.unwrap_or_default().to_string()),
+            (
+                "PROJECT_DEFAULTS__OVER_CAP",
+                match self.over_cap {
+                    OverCap::OverBudget => "over_budget".into(),
+                    OverCap::Defer => "defer".into(),
+                },
+            ),
             ("PROJECT_DEFAULTS__SAMPLE_PASSED", self.sample_passed.to_string()),
             ("PROJECT_DEFAULTS__SAMPLE_PASSED_HIGH_RISK", self.sample_passed.to_string()),
         ];

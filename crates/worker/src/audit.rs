@@ -1,14 +1,20 @@
 //! One audit kind of one delivery: look up, run, commit.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ::audit::prompt::PromptError;
 use ::audit::record::{Attempt, AuditKey, Ending, Known, Opening, TraceRecord};
 use ::audit::routing::Disposition;
+use ::audit::spend::OverCap;
 use chrono::{DateTime, Utc};
-use runner::{Delivery, Kept, Run, RunError, Sink, SinkError, Terms};
+use runner::{Allowance, Delivery, Kept, Run, RunError, Sink, SinkError, Terms};
 use store::{Finished, Store};
 use tokio_util::sync::CancellationToken;
 use trace::{Kind, Readiness, completeness};
 
 use crate::patience::{GivenUp, chain, persist};
+use crate::settings::Project;
+use crate::spend::{Permit, Purses, next_day};
 use crate::worker::Context;
 
 /// What a delivery knows beyond its trace.
@@ -34,18 +40,33 @@ impl Circumstances<'_> {
 pub(crate) enum Fate {
     /// It has ended, here or before.
     Ended,
-    /// It has to be tried again later.
-    Parked { advance: bool, reason: String },
+    /// It has to be tried again later, and not before `until` if that is known.
+    Parked { advance: bool, reason: String, until: Option<DateTime<Utc>> },
     /// The worker stops; the delivery goes back.
     HandedBack,
     /// Something of ours failed in a way that trying again cannot mend at once.
     Failed(String),
 }
 
-/// Keeps attempts in Postgres, through outages.
-struct Durable<'a> {
+/// Keeps attempts in Postgres, through outages, and holds the project to its caps.
+pub(crate) struct Durable<'a> {
     store: &'a Store,
+    purses: &'a Purses,
+    project: &'a Project,
     abort: &'a CancellationToken,
+    /// Whether a cap put the audit off.
+    deferred: AtomicBool,
+}
+
+impl<'a> Durable<'a> {
+    pub(crate) fn new(
+        store: &'a Store,
+        purses: &'a Purses,
+        project: &'a Project,
+        abort: &'a CancellationToken,
+    ) -> Self {
+        Self { store, purses, project, abort, deferred: AtomicBool::new(false) }
+    }
 }
 
 impl Sink for Durable<'_> {
@@ -62,6 +83,27 @@ impl Sink for Durable<'_> {
             Ok(store::Kept::LostRace) => Ok(Kept::LostRace),
             Err(error) => Err(SinkError(Box::new(error))),
         }
+    }
+
+    async fn allow(&self, key: &AuditKey) -> Result<Allowance, SinkError> {
+        match self.purses.take(self.store, &key.project, self.project, self.abort).await {
+            Ok(Permit::Granted) => Ok(Allowance::Granted),
+            Ok(Permit::Refused(limit)) => {
+                let reason = format!("the project is over its cap: {}", limit.in_words());
+                Ok(match self.project.over_cap {
+                    OverCap::OverBudget => Allowance::OverBudget { reason },
+                    OverCap::Defer => {
+                        self.deferred.store(true, Ordering::Relaxed);
+                        Allowance::Deferred { reason }
+                    }
+                })
+            }
+            Err(error) => Err(SinkError(Box::new(error))),
+        }
+    }
+
+    async fn not_asked(&self, key: &AuditKey) {
+        self.purses.put_back(&key.project, self.project).await;
     }
 }
 
@@ -134,7 +176,10 @@ async fn attempt(
     };
     let (opening, attempts) = match known {
         Known::Open { opening, attempts } => (Some(opening), attempts),
-        _ => (None, Vec::new()),
+        _ => match wanted_opening(context, kind, record, circumstances) {
+            Ok(opening) => (opening, Vec::new()),
+            Err(error) => return Ok(Fate::Failed(chain(&error))),
+        },
     };
     let delivery = Delivery {
         key: key.clone(),
@@ -147,7 +192,7 @@ async fn attempt(
         routing: project.routing.clone(),
         policy: context.settings.policy(kind),
     };
-    let sink = Durable { store: &context.store, abort };
+    let sink = Durable::new(&context.store, &context.purses, project, abort);
     match context.runner.run_on(delivery, circumstances.terms, &sink, abort).await {
         Ok(Run::Ended(ending)) => {
             let mut tries = 0_u32;
@@ -171,7 +216,10 @@ async fn attempt(
                 Finished::LostRace => Ok(yielded()),
             }
         }
-        Ok(Run::Parked { advance, reason }) => Ok(Fate::Parked { advance, reason }),
+        Ok(Run::Parked { advance, reason }) => {
+            let until = sink.deferred.into_inner().then(|| next_day(Utc::now()));
+            Ok(Fate::Parked { advance, reason, until })
+        }
         Ok(Run::Yielded) => Ok(yielded()),
         Ok(Run::Interrupted) => Ok(Fate::HandedBack),
         Err(RunError::Sink(_)) if abort.is_cancelled() => Ok(Fate::HandedBack),
@@ -185,8 +233,19 @@ fn count_end(kind: Kind, ending: &Ending) {
         .increment(1);
 }
 
+/// The opening of an audit that is asked for under a certain prompt.
+fn wanted_opening(
+    context: &Context,
+    kind: Kind,
+    record: &TraceRecord,
+    circumstances: &Circumstances<'_>,
+) -> Result<Option<Opening>, PromptError> {
+    let version = circumstances.delivery.envelope.prompt_version.as_deref();
+    version.map(|version| context.runner.opening(kind, version, record)).transpose()
+}
+
 fn yielded() -> Fate {
-    Fate::Parked { advance: false, reason: "another worker is ahead with this audit".into() }
+    Fate::Parked { advance: false, reason: "another worker is ahead with this audit".into(), until: None }
 }
 
 /// The same trace again: it is counted, not judged. A label that came later updates the comparison.

@@ -1,6 +1,6 @@
 //! One delivery, from decoding to settling.
 
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use judge::Urgency;
 use queue::{Delivery, Envelope, Lane, Message, Settled, Target};
 use runner::Terms;
@@ -49,7 +49,7 @@ enum Verdict {
     /// What it caused is durable.
     Ack,
     /// It goes to a delay tier, for the kinds that remain.
-    Park { kinds: Vec<Kind>, advance: bool, reason: String },
+    Park { kinds: Vec<Kind>, advance: bool, reason: String, until: Option<DateTime<Utc>> },
     /// Sampling leaves it out.
     LeaveOut,
     /// It goes to the bulk lane: its project is over its rate.
@@ -132,9 +132,10 @@ async fn audits(
         }
         match settle(context, kind, &record, &circumstances, abort).await {
             Fate::Ended => {}
-            Fate::Parked { advance, reason } => {
+            Fate::Parked { advance, reason, until } => {
                 remaining.push(kind);
-                park = Some((advance, reason));
+                // What waits for a certain time waits no longer for the sake of another kind.
+                park = Some((advance, reason, until));
             }
             Fate::Failed(reason) => {
                 tracing::error!(trace_id = %record.trace.trace_id, %kind, reason, "an audit failed; it is parked");
@@ -145,13 +146,13 @@ async fn audits(
                     }
                 }
                 remaining.push(kind);
-                park = Some((true, reason));
+                park = Some((true, reason, None));
             }
             Fate::HandedBack => return Verdict::HandBack,
         }
     }
     match park {
-        Some((advance, reason)) => Verdict::Park { kinds: remaining, advance, reason },
+        Some((advance, reason, until)) => Verdict::Park { kinds: remaining, advance, reason, until },
         None => Verdict::Ack,
     }
 }
@@ -276,12 +277,17 @@ async fn conclude(context: &Context, delivery: Delivery, verdict: Verdict) {
             }
         },
         Verdict::HandBack => delivery.requeue().await,
-        Verdict::Park { kinds, advance, reason } => {
+        Verdict::Park { kinds, advance, reason, until } => {
             let tier = delivery.envelope.tier.unwrap_or(0);
             let mut envelope = delivery.envelope.clone();
             envelope.kinds = kinds.iter().map(|kind| kind.as_str().to_owned()).collect();
             envelope.tier = Some(if advance { tier.saturating_add(1) } else { tier });
-            let index = usize::try_from(tier).unwrap_or(usize::MAX);
+            let index = match until {
+                Some(until) => {
+                    context.publisher.tier_within((until - Utc::now()).to_std().unwrap_or_default())
+                }
+                None => usize::try_from(tier).unwrap_or(usize::MAX),
+            };
             match context.publisher.park(&delivery, index, &envelope).await {
                 Ok(()) => {
                     tracing::info!(tier, reason, "a delivery was parked");

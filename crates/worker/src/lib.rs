@@ -6,6 +6,7 @@
 //! - `audit` runs one kind and commits it.
 //! - `fleet` hears from operators and reports the worker, `health` serves liveness, readiness and metrics.
 //! - `relay` publishes what the commits put into the outbox.
+//! - `spend` holds the calls that are reserved for projects with a cap.
 //! - `dead` moves what the broker gave up on into the dead letters.
 //!
 //! Nothing is acked before what it caused is durable, and no database future is ever dropped:
@@ -22,10 +23,13 @@ mod lane;
 mod patience;
 mod rates;
 mod relay;
+mod replay;
 mod settings;
+mod spend;
 mod vitals;
 mod worker;
 
 pub use fleet::SILENCE;
-pub use settings::{Lanes, Project, RelaySettings, Settings};
+pub use replay::{Again, AgainError, Replayer, WhatCame};
+pub use settings::{Lanes, Project, RelaySettings, Settings, SpendSettings};
 pub use worker::{Worker, WorkerError};

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ::audit::policy::Policy;
 use ::audit::routing;
+use ::audit::spend::{Caps, OverCap};
 use queue::Lane;
 use trace::{Kind, Requirements};
 
@@ -28,6 +29,8 @@ pub struct Settings {
     pub health_listen: Option<SocketAddr>,
     /// The outbox relay.
     pub relay: RelaySettings,
+    /// How calls are reserved under a cap.
+    pub spend: SpendSettings,
     /// Retry policies that differ from the kind's own.
     pub policies: HashMap<Kind, Policy>,
     /// How often an audit of a kind is run, where that is not once; each run is an audit of its own.
@@ -71,6 +74,21 @@ pub struct RelaySettings {
     pub poll: Duration,
 }
 
+/// How calls of the judge are reserved for projects that have a cap.
+#[derive(Debug, Clone, Copy)]
+pub struct SpendSettings {
+    /// Calls that are reserved at once, at least 1.
+    pub block_calls: u64,
+    /// How long a reservation holds after it was last renewed; longer than one call of the judge.
+    pub reservation: Duration,
+}
+
+impl Default for SpendSettings {
+    fn default() -> Self {
+        Self { block_calls: 10, reservation: Duration::from_secs(900) }
+    }
+}
+
 /// What a project asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Project {
@@ -84,6 +102,10 @@ pub struct Project {
     pub sample_rate: f64,
     /// Traces per minute that stay in their lane, in each process; 0 for all. The rest is moved to bulk.
     pub rate_per_minute: u32,
+    /// What it may spend in one UTC day.
+    pub caps: Caps,
+    /// What becomes of audits beyond that.
+    pub over_cap: OverCap,
 }
 
 impl Default for Project {
@@ -94,6 +116,8 @@ impl Default for Project {
             routing: routing::Policy::default(),
             sample_rate: 1.0,
             rate_per_minute: 0,
+            caps: Caps::default(),
+            over_cap: OverCap::default(),
         }
     }
 }
@@ -114,6 +138,7 @@ impl Settings {
             repeats: HashMap::new(),
             projects: HashMap::new(),
             default_project: Project::default(),
+            spend: SpendSettings::default(),
         }
     }
 

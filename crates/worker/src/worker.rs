@@ -15,11 +15,15 @@ use crate::flow::{self, Flow};
 use crate::health::Health;
 use crate::rates::Rates;
 use crate::settings::Settings;
+use crate::spend::Purses;
 use crate::vitals::Vitals;
 use crate::{calibration, dead, fleet, lane, patience::chain, relay};
 
 /// How long to wait before a queue that cannot be opened is tried again.
 const REOPEN_PAUSE: Duration = Duration::from_secs(2);
+
+/// How often partitions are looked at; they are made for weeks ahead.
+const PARTITIONS_EVERY: Duration = Duration::from_secs(3600);
 
 /// A worker cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +60,8 @@ pub(crate) struct Context {
     pub(crate) store: Store,
     pub(crate) publisher: Publisher,
     pub(crate) runner: Runner,
+    /// Calls that are reserved for projects with a cap.
+    pub(crate) purses: Purses,
     /// Hurries the relay; it looks at the table by itself as well.
     pub(crate) outbox: Notify,
     pub(crate) flow: watch::Sender<Flow>,
@@ -93,6 +99,7 @@ impl Worker {
         };
         let context = Arc::new(Context {
             rates: Rates::new(&settings),
+            purses: Purses::new(settings.spend),
             settings,
             store,
             publisher,
@@ -147,6 +154,8 @@ impl Worker {
         lanes.spawn(async move { dead::drain(&context, &connection, &token).await });
         let (context, token) = (self.context.clone(), stop.clone());
         lanes.spawn(async move { calibration::follow(&context, &token).await });
+        let (context, token) = (self.context.clone(), stop.clone());
+        lanes.spawn(async move { make_partitions(&context, &token).await });
         let (context, token) = (self.context.clone(), relay_stop.clone());
         let relay = tokio::spawn(async move { relay::run(&context, &token).await });
 
@@ -176,10 +185,29 @@ impl Worker {
         while let Some(joined) = background.join_next().await {
             log_panic(joined);
         }
+        // What is not given back is free for others when it expires.
+        if let Err(error) = self.context.store.return_reservations().await {
+            tracing::debug!(error = %chain(&error), "reserved calls could not be given back");
+        }
         self.context.store.close().await;
         self.context.publisher.connection().close().await;
         self.consuming.close().await;
         tracing::info!("stopped");
+    }
+}
+
+/// Makes sure that what is written next week has somewhere to go, whether or not anybody runs `groundcrew maintain`.
+async fn make_partitions(context: &Context, stop: &CancellationToken) {
+    loop {
+        match context.store.make_partitions().await {
+            Ok(0) => {}
+            Ok(made) => tracing::info!(made, "made partitions for bodies"),
+            Err(error) => tracing::warn!(error = %chain(&error), "partitions for bodies could not be made"),
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(PARTITIONS_EVERY) => {}
+        }
     }
 }
 

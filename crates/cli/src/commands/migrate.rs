@@ -21,7 +21,11 @@ pub(crate) async fn run(args: &Migrate, settings: &Settings) -> Outcome {
     let migrated = migrated.await?;
     let mut output = Output::new();
     if args.json.json {
-        output.json(&json!({ "applied": migrated.applied, "analysts": migrated.analysts }));
+        output.json(&json!({
+            "applied": migrated.applied,
+            "analysts": migrated.analysts,
+            "missing_roles": migrated.missing_roles,
+        }));
         return Ok(());
     }
     for name in &migrated.applied {
@@ -35,6 +39,12 @@ pub(crate) async fn run(args: &Migrate, settings: &Settings) -> Outcome {
             "note: the role groundcrew_analyst could not be made, so the views in the schema analytics are only \
              readable by this user; an administrator can run: create role groundcrew_analyst",
         );
+    }
+    for role in &migrated.missing_roles {
+        output.line(format!(
+            "note: the role {role} could not be made, so workers and the desk need the tables' owner or a user with \
+             grants of its own; an administrator can run: create role {role} nologin; migrate again afterwards"
+        ));
     }
     Ok(())
 }

@@ -63,6 +63,18 @@ impl<const MIN_MS: u64, const MAX_MS: u64> Seconds<MIN_MS, MAX_MS> {
     }
 }
 
+impl Money {
+    /// The sum in millionths of its currency.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "from 0 to a million units, which is checked when it is read"
+    )]
+    pub(crate) fn micros(self) -> u64 {
+        (self.0 * 1_000_000.0).round() as u64
+    }
+}
+
 impl<T> OrProvider<T> {
     pub(crate) fn value(self) -> Option<T> {
         match self {

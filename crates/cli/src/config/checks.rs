@@ -29,6 +29,7 @@ pub(super) fn check(raw: &Raw, sources: &mut Sources) {
             sources.note(&Key::new(&["worker", "reply_to_prefixes"]), message);
         }
     }
+    money(raw, sources);
     for (kind, policy) in &raw.audits {
         retries(kind.as_str(), policy, sources);
     }
@@ -42,6 +43,48 @@ pub(super) fn check(raw: &Raw, sources: &mut Sources) {
             );
         }
         project(&key, named, sources);
+    }
+}
+
+/// A cap on money needs to know what every call costs: a price that is not known is not 0.
+fn money(raw: &Raw, sources: &mut Sources) {
+    let defaults = (Key::new(&["project_defaults"]), &raw.project_defaults);
+    let named = raw.projects.iter().map(|(name, project)| (Key::new(&["projects", name]), project));
+    let Some((section, _)) =
+        std::iter::once(defaults).chain(named).find(|(_, project)| project.cap_money_per_day.0 > 0.0)
+    else {
+        return;
+    };
+    let cap = section.child("cap_money_per_day");
+    let standing_in = raw.judge.fallback.iter().filter_map(|name| Some((name, raw.judges.get(name)?)));
+    let standing_in = standing_in.map(|(name, judge)| (Key::new(&["judges", name]), judge));
+    for (section, judge) in std::iter::once((Key::new(&["judge"]), &raw.judge)).chain(standing_in) {
+        if judge.model.trim().is_empty() {
+            continue;
+        }
+        let only = judge.price_input_per_million.is_some() && judge.price_output_per_million.is_some();
+        if !only && !judge.prices.contains_key(judge.model.trim()) {
+            sources.note(
+                &cap,
+                format!(
+                    "cannot be held: the price of {} is not known; set {} and {}",
+                    judge.model.trim(),
+                    section.child("price_input_per_million"),
+                    section.child("price_output_per_million"),
+                ),
+            );
+        }
+        let mut currencies =
+            judge.prices.values().filter_map(|price| price.currency.as_ref()).chain([&judge.currency]);
+        if let Some(other) = currencies.find(|currency| **currency != raw.judge.currency) {
+            sources.note(
+                &cap,
+                format!(
+                    "cannot be held: {section} has prices in {other}, the cap is in {}",
+                    raw.judge.currency
+                ),
+            );
+        }
     }
 }
 
@@ -103,6 +146,16 @@ fn judge_times(section: &Key, judge: &Judge, raw: &Raw, sources: &mut Sources) {
         &key("retry_after_max_s"),
         judge.retry_after_max_s.get(),
     );
+    if raw.spend.reservation_s.get() <= total {
+        sources.note(
+            &Key::new(&["spend", "reservation_s"]),
+            format!(
+                "must be longer than {}, which is {}: a call that is being made would be granted twice",
+                key("total_timeout_s"),
+                total.as_secs_f64()
+            ),
+        );
+    }
     if raw.worker.drain_deadline_s.get() <= total {
         sources.note(
             &Key::new(&["worker", "drain_deadline_s"]),

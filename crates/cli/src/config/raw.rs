@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use audit::kinds::gate::Threshold;
 use audit::policy::Remedy;
+use audit::spend::OverCap;
 use audit::units::Extraction;
 use judge::{MaxTokensKey, ModelRule, Provider, Secret, StructuredOutput};
 use serde::Deserialize;
@@ -30,6 +31,8 @@ pub(crate) struct Raw {
     pub(crate) judges: BTreeMap<String, Judge>,
     pub(crate) worker: Worker,
     pub(crate) relay: Relay,
+    pub(crate) spend: Spend,
+    pub(crate) retention: Retention,
     pub(crate) prompts: Prompts,
     pub(crate) audits: BTreeMap<Kind, Policy>,
     pub(crate) project_defaults: Project,
@@ -153,6 +156,25 @@ pub(crate) struct Relay {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+pub(crate) struct Spend {
+    pub(crate) block_calls: Whole<1, 10_000>,
+    pub(crate) reservation_s: Span,
+}
+
+/// An age, in days.
+type Days = Whole<1, 36_500>;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Retention {
+    pub(crate) bodies_days: Days,
+    pub(crate) outbox_days: Days,
+    pub(crate) dead_letters_days: Days,
+    pub(crate) usage_days: Days,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Policy {
     pub(crate) format: Budget,
     pub(crate) content: Budget,
@@ -190,6 +212,10 @@ pub(crate) struct Project {
     pub(crate) sample_rate: Share,
     pub(crate) rate_per_minute: Whole<0, 1_000_000_000>,
     pub(crate) fail_on: Vec<FailOn>,
+    pub(crate) cap_calls_per_day: Whole<0, 1_000_000_000_000>,
+    pub(crate) cap_tokens_per_day: Whole<0, 1_000_000_000_000_000>,
+    pub(crate) cap_money_per_day: Money,
+    pub(crate) over_cap: OverCap,
 }
 
 #[derive(Debug, Deserialize)]

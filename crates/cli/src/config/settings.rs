@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use audit::policy::{Budget, Policy};
+use audit::spend;
 use audit::units::Cut;
 use judge::{Limits, Profile, Secret};
 use outcomes::{Projects, Rule};
 use trace::{Kind, Provenance, Requirements};
-use worker::{Lanes, Project, RelaySettings};
+use worker::{Lanes, Project, RelaySettings, SpendSettings};
 
 use super::key::Key;
 use super::prompts;
@@ -33,6 +34,7 @@ pub(crate) struct Settings {
     pub(crate) fail_on: Vec<Rule>,
     pub(crate) worker: worker::Settings,
     pub(crate) runner: runner::Settings,
+    pub(crate) retention: store::Retention,
     pub(crate) log: Log,
 }
 
@@ -87,8 +89,11 @@ pub(super) fn check(raw: Raw, sources: &mut Sources) -> Option<Settings> {
     let policies = raw.audits.iter().map(|(kind, policy)| (*kind, policy_of(policy))).collect();
     let repeats = raw.audits.iter().map(|(kind, policy)| (*kind, policy.repeat.small())).collect();
     let prompts = prompts::library(&raw.prompts.dir, sources)?;
-    let projects: HashMap<String, Project> =
-        raw.projects.iter().map(|(name, project)| (name.clone(), project_of(project))).collect();
+    let projects: HashMap<String, Project> = raw
+        .projects
+        .iter()
+        .map(|(name, project)| (name.clone(), project_of(project, &raw.judge.currency)))
+        .collect();
     let database = Database {
         url: database_url,
         ca_file: authorities(&raw.database.ca_file, &Key::new(&["database", "ca_file"]), sources)
@@ -115,10 +120,14 @@ pub(super) fn check(raw: Raw, sources: &mut Sources) -> Option<Settings> {
             lease: raw.relay.lease_s.get(),
             poll: Duration::from_millis(raw.relay.poll_ms.get()),
         },
+        spend: SpendSettings {
+            block_calls: raw.spend.block_calls.get(),
+            reservation: raw.spend.reservation_s.get(),
+        },
         policies,
         repeats,
         projects,
-        default_project: project_of(&raw.project_defaults),
+        default_project: project_of(&raw.project_defaults, &raw.judge.currency),
     };
     let runner = runner::Settings {
         cut: Cut {
@@ -131,6 +140,13 @@ pub(super) fn check(raw: Raw, sources: &mut Sources) -> Option<Settings> {
         delays: judge::delay::DelaySettings::default(),
         max_age,
     };
+    let days = |days: u64| Duration::from_secs(days * 86_400);
+    let retention = store::Retention {
+        bodies: days(raw.retention.bodies_days.get()),
+        outbox: days(raw.retention.outbox_days.get()),
+        dead_letters: days(raw.retention.dead_letters_days.get()),
+        usage: days(raw.retention.usage_days.get()),
+    };
     let log = Log { format: raw.log.format, level: raw.log.level };
     let fail_on = fail_on(&raw);
     sources.problems.is_empty().then_some(Settings {
@@ -142,6 +158,7 @@ pub(super) fn check(raw: Raw, sources: &mut Sources) -> Option<Settings> {
         fail_on,
         worker,
         runner,
+        retention,
         log,
     })
 }
@@ -265,7 +282,12 @@ fn policy_of(raw: &raw::Policy) -> Policy {
     }
 }
 
-fn project_of(raw: &raw::Project) -> Project {
+/// A cap; 0 is none.
+fn some(cap: u64) -> Option<u64> {
+    Some(cap).filter(|cap| *cap > 0)
+}
+
+fn project_of(raw: &raw::Project, currency: &str) -> Project {
     let mut audits: Vec<Kind> = raw.audits.clone();
     audits.dedup();
     Project {
@@ -288,5 +310,12 @@ fn project_of(raw: &raw::Project) -> Project {
         },
         sample_rate: raw.sample_rate.0,
         rate_per_minute: raw.rate_per_minute.small(),
+        caps: spend::Caps {
+            calls: some(raw.cap_calls_per_day.get()),
+            tokens: some(raw.cap_tokens_per_day.get()),
+            money: some(raw.cap_money_per_day.micros())
+                .map(|micros| spend::Money { micros, currency: currency.to_owned() }),
+        },
+        over_cap: raw.over_cap,
     }
 }

@@ -66,6 +66,8 @@ fn every_documented_key_is_read_and_every_key_that_is_read_is_documented() {
     read.extend(below(&["judge"], fields::<raw::Judge>()));
     read.extend(below(&["worker"], fields::<raw::Worker>()));
     read.extend(below(&["relay"], fields::<raw::Relay>()));
+    read.extend(below(&["spend"], fields::<raw::Spend>()));
+    read.extend(below(&["retention"], fields::<raw::Retention>()));
     read.extend(below(&["prompts"], fields::<raw::Prompts>()));
     read.extend(below(&["log"], fields::<raw::Log>()));
     let project = fields::<raw::Project>().into_iter().filter(|field| field != "requirements").collect();
@@ -104,6 +106,7 @@ fn another(key: &Key, default: &Value) -> String {
         "judge.extra_params" => r#"{"seed": 7, "nested": {"a": [1, 2]}}"#.into(),
         "judge.currency" => "EUR".into(),
         "project_defaults.evidence_threshold" => "strict".into(),
+        "project_defaults.over_cap" => "defer".into(),
         "worker.claim_extraction" => "judge".into(),
         "worker.health_listen" => "127.0.0.1:9090".into(),
         "prompts.dir" => env!("CARGO_MANIFEST_DIR").into(),
@@ -156,6 +159,45 @@ fn every_documented_variable_works() {
             );
         }
     }
+}
+
+#[test]
+fn a_cap_on_money_is_refused_where_a_price_is_not_known() {
+    const JUDGE: &str = "[judge]\nbase_url = \"http://127.0.0.1:9/v1\"\nmodel = \"m\"\n";
+    const PRICE: &str = "price_input_per_million = 1\nprice_output_per_million = 2\n";
+    const CAP: &str = "[projects.shop]\ncap_money_per_day = 2.5\n";
+    let problem = |text: &str| match load_text(text, &[]) {
+        Err(ConfigError::Keys(problems)) => {
+            problems.iter().map(|problem| problem.to_string()).collect::<String>()
+        }
+        other => panic!("{other:?}"),
+    };
+    let refused = problem(&format!("{JUDGE}{CAP}"));
+    assert!(refused.contains("projects.shop.cap_money_per_day = 2.5"), "{refused}");
+    assert!(refused.contains("the price of m is not known; set judge.price_input_per_million"), "{refused}");
+
+    let config = load_text(&format!("{JUDGE}{PRICE}{CAP}"), &[]).unwrap();
+    let money = config.settings.worker.project("shop").caps.money.clone().unwrap();
+    assert_eq!((money.micros, money.currency.as_str()), (2_500_000, "USD"));
+    assert!(!config.settings.worker.project("another").caps.is_capped());
+
+    let other = "[judge.prices.m]\ninput_per_million = 1\noutput_per_million = 1\ncurrency = \"EUR\"\n";
+    let refused = problem(&format!("{JUDGE}{PRICE}{other}{CAP}"));
+    assert!(refused.contains("judge has prices in EUR, the cap is in USD"), "{refused}");
+
+    let standing_in =
+        "[judges.other]\nbase_url = \"http://127.0.0.1:8/v1\"\nmodel = \"n\"\n".to_owned() + CAP;
+    let refused = problem(&format!("{JUDGE}fallback = [\"other\"]\n{PRICE}{standing_in}"));
+    assert!(refused.contains("the price of n is not known; set judges.other.price_input"), "{refused}");
+}
+
+#[test]
+fn a_reservation_outlives_a_call_of_the_judge() {
+    let error = load_text("[spend]\nreservation_s = 100\n", &[]).unwrap_err().to_string();
+    assert!(
+        error.contains("spend.reservation_s = 100") && error.contains("longer than judge.total_timeout_s"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -5,7 +5,10 @@ use audit::record::{Attempt, AuditKey, Ending, Event, Opening, TraceRecord, deri
 use audit::{Claim, Omission, Report, Verdict};
 use uuid::Uuid;
 
-use super::{AttemptRow, AuditRow, ClaimRow, EventRow, OmissionRow, ReviewRow, TraceRow};
+use super::{
+    AttemptBodyRow, AttemptRow, AuditRow, ClaimRow, EventRow, OmissionRow, ReviewRow, StoredAttempt,
+    StoredTrace, TraceBodyRow, TraceRow,
+};
 use crate::text::{clean, clean_some, compress, finite, json};
 use crate::{Error, Result};
 
@@ -28,13 +31,19 @@ pub(crate) fn text_ids(key: &AuditKey) -> (String, String) {
     (clean(&key.project), clean(&key.trace_id))
 }
 
-/// The row of a trace, its payload compressed.
-pub(crate) fn trace_row(key: &AuditKey, record: &TraceRecord) -> Result<TraceRow> {
+/// A trace, its payload compressed.
+pub(crate) fn stored_trace(key: &AuditKey, record: &TraceRecord) -> Result<StoredTrace> {
+    let payload = compress(&record.payload).map_err(Error::cannot_pack("compress a payload"))?;
+    let body = TraceBodyRow { trace_row: key.trace_row_id(), payload };
+    Ok(StoredTrace { row: trace_row(key, record), body })
+}
+
+fn trace_row(key: &AuditKey, record: &TraceRecord) -> TraceRow {
     let trace = &record.trace;
     let label = trace.human_label.as_ref();
     let generator = trace.generator.as_ref();
     let (project, trace_id) = text_ids(key);
-    Ok(TraceRow {
+    TraceRow {
         id: key.trace_row_id(),
         project,
         trace_id,
@@ -58,19 +67,37 @@ pub(crate) fn trace_row(key: &AuditKey, record: &TraceRecord) -> Result<TraceRow
         human_labeler: clean_some(label.and_then(|label| label.labeler.as_deref())),
         received_at: record.received_at,
         payload_bytes: big(record.payload.len()),
-        payload: compress(&record.payload).map_err(Error::cannot_pack("compress a payload"))?,
+    }
+}
+
+/// Attempts, their requests compressed.
+pub(crate) fn stored_attempts(audit: Uuid, attempts: &[Attempt]) -> Result<Vec<StoredAttempt>> {
+    let stored = |attempt: &Attempt| {
+        Ok(StoredAttempt { row: attempt_row(audit, attempt), body: attempt_body(audit, attempt)? })
+    };
+    attempts.iter().map(stored).collect()
+}
+
+fn attempt_body(audit: Uuid, attempt: &Attempt) -> Result<AttemptBodyRow> {
+    let content = clean_some(attempt.content.as_deref());
+    let is_changed = content.as_deref() != attempt.content.as_deref();
+    Ok(AttemptBodyRow {
+        audit_id: audit,
+        unit: int(attempt.unit),
+        number: int(attempt.number),
+        request: compress(&attempt.request).map_err(Error::cannot_pack("compress a request"))?,
+        raw_reply: attempt.raw_reply.clone(),
+        content_raw: attempt
+            .content
+            .as_ref()
+            .filter(|_| is_changed)
+            .map(|content| content.clone().into_bytes()),
+        content,
     })
 }
 
-/// Rows of attempts, their requests compressed.
-pub(crate) fn attempt_rows(audit: Uuid, attempts: &[Attempt]) -> Result<Vec<AttemptRow>> {
-    attempts.iter().map(|attempt| attempt_row(audit, attempt)).collect()
-}
-
-fn attempt_row(audit: Uuid, attempt: &Attempt) -> Result<AttemptRow> {
-    let content = clean_some(attempt.content.as_deref());
-    let is_changed = content.as_deref() != attempt.content.as_deref();
-    Ok(AttemptRow {
+fn attempt_row(audit: Uuid, attempt: &Attempt) -> AttemptRow {
+    AttemptRow {
         audit_id: audit,
         unit: int(attempt.unit),
         number: int(attempt.number),
@@ -83,14 +110,6 @@ fn attempt_row(audit: Uuid, attempt: &Attempt) -> Result<AttemptRow> {
         prompt_version: clean(&attempt.prompt_version),
         prompt_hash: clean(&attempt.prompt_hash),
         request_bytes: big(attempt.request.len()),
-        request: compress(&attempt.request).map_err(Error::cannot_pack("compress a request"))?,
-        raw_reply: attempt.raw_reply.clone(),
-        content_raw: attempt
-            .content
-            .as_ref()
-            .filter(|_| is_changed)
-            .map(|content| content.clone().into_bytes()),
-        content,
         finish_reason: clean_some(attempt.finish_reason.as_deref()),
         http_status: attempt.http_status.map(i32::from),
         prompt_tokens: attempt.prompt_tokens.map(big),
@@ -100,7 +119,7 @@ fn attempt_row(audit: Uuid, attempt: &Attempt) -> Result<AttemptRow> {
         class: attempt.class.as_str(),
         problems: json(&attempt.problems),
         remedy: attempt.remedy.map(|remedy| remedy.as_str()),
-    })
+    }
 }
 
 /// Two attempts with the same place and fingerprint are one call. Times count in microseconds, as

@@ -4,10 +4,10 @@ mod convert;
 
 use std::fmt::Write as _;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use uuid::Uuid;
 
-pub(crate) use convert::{attempt_rows, text_ids, trace_row};
+pub(crate) use convert::{stored_attempts, stored_trace, text_ids};
 
 /// Declares the columns of a table that batches write.
 ///
@@ -69,8 +69,8 @@ fn insert(table: &str, columns: &[(&str, &str)], computed: &[(&str, &str)], tail
 }
 
 table! {
-    /// A row of `groundcrew.traces`.
-    TraceRow = "traces" {
+    /// A row of `groundcrew.trace_rows`.
+    TraceRow = "trace_rows" {
         id: Uuid = "uuid",
         project: String = "text",
         trace_id: String = "text",
@@ -91,10 +91,20 @@ table! {
         human_score: Option<f64> = "float8",
         human_labeler: Option<String> = "text",
         received_at: DateTime<Utc> = "timestamptz",
-        payload: Vec<u8> = "bytea",
         payload_bytes: i64 = "int8",
     }
 }
+
+table! {
+    /// A row of `groundcrew.trace_bodies`, without its time.
+    TraceBodyRow = "trace_bodies" {
+        trace_row: Uuid = "uuid",
+        payload: Vec<u8> = "bytea",
+    }
+}
+
+/// The time of a body is that of its row: both are written by one transaction.
+pub(crate) const STORED_AT: (&str, &str) = ("stored_at", "now()");
 
 table! {
     /// A row of `groundcrew.audits`.
@@ -146,8 +156,8 @@ table! {
 }
 
 table! {
-    /// A row of `groundcrew.attempts`.
-    AttemptRow = "attempts" {
+    /// A row of `groundcrew.attempt_rows`.
+    AttemptRow = "attempt_rows" {
         audit_id: Uuid = "uuid",
         unit: i32 = "int4",
         number: i32 = "int4",
@@ -159,11 +169,7 @@ table! {
         model_answered: Option<String> = "text",
         prompt_version: String = "text",
         prompt_hash: String = "text",
-        request: Vec<u8> = "bytea",
         request_bytes: i64 = "int8",
-        raw_reply: Option<Vec<u8>> = "bytea",
-        content: Option<String> = "text",
-        content_raw: Option<Vec<u8>> = "bytea",
         finish_reason: Option<String> = "text",
         http_status: Option<i32> = "int4",
         prompt_tokens: Option<i64> = "int8",
@@ -173,6 +179,59 @@ table! {
         class: &'static str = "text",
         problems: String = "jsonb",
         remedy: Option<&'static str> = "text",
+    }
+}
+
+table! {
+    /// A row of `groundcrew.attempt_bodies`, without its time.
+    AttemptBodyRow = "attempt_bodies" {
+        audit_id: Uuid = "uuid",
+        unit: i32 = "int4",
+        number: i32 = "int4",
+        request: Vec<u8> = "bytea",
+        raw_reply: Option<Vec<u8>> = "bytea",
+        content: Option<String> = "text",
+        content_raw: Option<Vec<u8>> = "bytea",
+    }
+}
+
+/// An attempt as it is written: into two tables.
+#[derive(Debug, Clone)]
+pub(crate) struct StoredAttempt {
+    pub row: AttemptRow,
+    pub body: AttemptBodyRow,
+}
+
+/// A trace as it is written: into two tables.
+#[derive(Debug, Clone)]
+pub(crate) struct StoredTrace {
+    pub row: TraceRow,
+    pub body: TraceBodyRow,
+}
+
+/// The place of an attempt: audit, unit, number.
+pub(crate) type Place = (Uuid, i32, i32);
+
+impl AttemptRow {
+    /// Where it stands.
+    pub(crate) fn place(&self) -> Place {
+        (self.audit_id, self.unit, self.number)
+    }
+}
+
+table! {
+    /// A row of `groundcrew.usage`, without the slot of the connection that writes it.
+    UsageRow = "usage" {
+        project: String = "text",
+        day: NaiveDate = "date",
+        currency: String = "text",
+        worker: Uuid = "uuid",
+        calls: i64 = "int8",
+        replies: i64 = "int8",
+        prompt_tokens: i64 = "int8",
+        completion_tokens: i64 = "int8",
+        replies_without_tokens: i64 = "int8",
+        cost_micros: Option<i64> = "int8",
     }
 }
 

@@ -14,7 +14,8 @@ use crate::sample::{ending, passed, trace, trace_with, unjudged};
 
 async fn relations(database: &Database, schema: &str) -> Vec<String> {
     sqlx::query_scalar(
-        "select relname::text from pg_class where relnamespace = $1::regnamespace and relkind in ('r', 'v')",
+        "select relname::text from pg_class where relnamespace = $1::regnamespace
+            and relkind in ('r', 'p', 'v') and not relispartition",
     )
     .bind(schema)
     .fetch_all(&database.pool)
@@ -44,16 +45,20 @@ async fn an_analyst_reads_the_views_and_nothing_else() {
         let left_out = SampledOut { project: "p".into(), day: Utc::now().date_naive(), traces: 1 };
         store.count_sampled_out(vec![left_out]).await.unwrap();
         store.keep_golden_run(crate::golden::run("a", true)).await.unwrap();
+        // And another generation.
+        let mut later = unjudged(&trace("a"), Disposition::Refused);
+        later.key.generation = 1;
+        store.finish(later).await.unwrap();
         let (mut analyst, role) = analyst(&database).await;
         let views = relations(&database, "analytics").await;
-        assert_eq!(views.len(), 8);
+        assert_eq!(views.len(), 10);
         for view in views {
             let sql = AssertSqlSafe(format!("select count(*) from analytics.{view}"));
             let rows: i64 = sqlx::query_scalar(sql).fetch_one(&mut analyst).await.unwrap();
             assert!(rows > 0, "analytics.{view}");
         }
         let tables = relations(&database, "groundcrew").await;
-        assert_eq!(tables.len(), 14, "the list of migrations is one of them");
+        assert_eq!(tables.len(), 21, "the list of migrations is one of them");
         for table in tables {
             let sql = AssertSqlSafe(format!("select count(*) from groundcrew.{table}"));
             let error = sqlx::query(sql).execute(&mut analyst).await.unwrap_err();
@@ -88,7 +93,7 @@ async fn every_table_view_and_column_is_explained() {
                 where attrelid = relation.oid and attnum > 0 and not attisdropped
             ) as attribute on true
             where relation.relnamespace in ('groundcrew'::regnamespace, 'analytics'::regnamespace)
-                and relation.relkind in ('r', 'v') and relation.relname <> '_sqlx_migrations'
+                and relation.relkind in ('r', 'p', 'v') and relation.relname <> '_sqlx_migrations'
                 and not exists (
                     select from pg_description
                     where classoid = 'pg_class'::regclass and objoid = relation.oid

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use store::{AttemptView, AuditView};
 
-use super::paragraph;
+use super::{paragraph, removed};
 use crate::commands::table;
 use crate::output::Output;
 use crate::terminal;
@@ -87,9 +87,10 @@ fn print_attempt(
         paragraph(output, &format!("    {number}: "), detail, columns);
     }
     if with_reply {
-        match &attempt.raw_reply {
-            None => output.line(format!("    {number}: nothing came back")),
-            Some(reply) => {
+        match (&attempt.raw_reply, removed(attempt.body_removed_at)) {
+            (None, Some(removed)) => output.line(format!("    {number}: the raw reply {removed}")),
+            (None, None) => output.line(format!("    {number}: nothing came back")),
+            (Some(reply), _) => {
                 output.line(format!("    {number}: raw reply, {} bytes", reply.len()));
                 output.line(terminal::bytes(reply));
             }

@@ -3,6 +3,7 @@
 mod attempts;
 mod findings;
 
+use chrono::{DateTime, Utc};
 use store::{AttemptView, AuditView, Bodies, TraceView};
 use uuid::Uuid;
 
@@ -75,6 +76,11 @@ fn without_bodies(trace: &mut TraceView) {
     }
 }
 
+/// That a body is gone, and since when; none while it is kept.
+fn removed(at: Option<DateTime<Utc>>) -> Option<String> {
+    at.map(|at| format!("was removed by age on {} (retention.bodies_days)", at.format("%Y-%m-%d %H:%M UTC")))
+}
+
 /// Every attempt at the trace, in the order of the list that people see, counted from 1.
 fn numbered(traces: &[TraceView]) -> impl Iterator<Item = (usize, &AttemptView)> {
     traces
@@ -87,13 +93,13 @@ fn numbered(traces: &[TraceView]) -> impl Iterator<Item = (usize, &AttemptView)>
 
 fn show_request(output: &mut Output, traces: &[TraceView], wanted: usize) -> Outcome {
     let count = numbered(traces).count();
-    let found = numbered(traces)
-        .find(|(number, _)| *number == wanted)
-        .and_then(|(_, attempt)| attempt.request.as_deref());
-    let Some(request) = found else {
-        return Err(Failure::failed(format!(
-            "there is no request {wanted}: this trace has {count} attempts"
-        )));
+    let attempt = numbered(traces).find(|(number, _)| *number == wanted).map(|(_, attempt)| attempt);
+    let Some(request) = attempt.and_then(|attempt| attempt.request.as_deref()) else {
+        let message = match attempt.and_then(|attempt| removed(attempt.body_removed_at)) {
+            Some(removed) => format!("request {wanted} {removed}"),
+            None => format!("there is no request {wanted}: this trace has {count} attempts"),
+        };
+        return Err(Failure::failed(message));
     };
     // A body is one long line; indented, the prompt in it can at least be found.
     match serde_json::from_slice::<serde_json::Value>(request) {
@@ -122,6 +128,9 @@ fn print(output: &mut Output, view: &TraceView, with_replies: bool) {
                 }
             }
         }
+    }
+    if let Some(removed) = removed(view.body_removed_at) {
+        paragraph(output, "", &format!("the message with the evidence {removed}"), columns);
     }
     if view.audits.is_empty() {
         output.line("no audit of it has begun");
