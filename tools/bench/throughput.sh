@@ -55,7 +55,7 @@ pids+=($!)
 export GROUNDCREW_JUDGE__BASE_URL=http://127.0.0.1:$port/v1 GROUNDCREW_JUDGE__MODEL=groundcrew-practice-judge
 export GROUNDCREW_LOG__LEVEL=warn
 # A judge that answers at once leaves it to the number of audits in work how large the commits are.
-export GROUNDCREW_JUDGE__MAX_CONCURRENCY=${CONCURRENCY:-128} GROUNDCREW_WORKER__CONCURRENCY_NORMAL=${CONCURRENCY:-128}
+export GROUNDCREW_JUDGE__MAX_CONCURRENCY=${CONCURRENCY:-128} GROUNDCREW_JUDGE__START_CONCURRENCY=${CONCURRENCY:-128} GROUNDCREW_WORKER__CONCURRENCY_NORMAL=${CONCURRENCY:-128}
 "$groundcrew" worker --wait-for 10 >"$work/worker.log" 2>&1 &
 worker=$!
 pids+=("$worker")

@@ -140,6 +140,8 @@ impl Rig {
                 set("JUDGE__BASE_URL", &self.judge),
                 set("JUDGE__MODEL", practice::MODEL),
                 set("JUDGE__MAX_CONCURRENCY", &in_work),
+                // A floor has no level to find either.
+                set("JUDGE__START_CONCURRENCY", &in_work),
                 set("WORKER__CONCURRENCY_NORMAL", &in_work),
                 set("PROJECT_DEFAULTS__SAMPLE_PASSED", "0"),
                 set("LOG__LEVEL", "warn"),
