@@ -6,7 +6,6 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    clippy::print_stdout,
     reason = "the helpers of tests are tests: what is not as expected has to fail"
 )]
 

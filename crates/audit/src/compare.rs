@@ -122,7 +122,10 @@ mod tests {
     use super::*;
     use crate::report::Verdict;
 
-    fn report(claims: &[(&str, Verdict, Option<(usize, usize)>)]) -> Report {
+    /// Text, verdict, and where it stands in the answer.
+    type Sketch<'t> = (&'t str, Verdict, Option<(usize, usize)>);
+
+    fn report(claims: &[Sketch<'_>]) -> Report {
         let claims = claims.iter().map(|(text, verdict, span)| Claim {
             id: None,
             text: (*text).to_owned(),
