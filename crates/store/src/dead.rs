@@ -3,7 +3,8 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::Value;
-use sqlx::PgPool;
+use sqlx::postgres::PgArguments;
+use sqlx::{Arguments as _, PgPool};
 use uuid::Uuid;
 
 use crate::text::{clean, clean_some, json};
@@ -126,7 +127,35 @@ pub struct DeadReason {
     pub example: Uuid,
 }
 
+/// A query over the dead letters of a [`DeadFilter`]: its parameters are those of [`DeadFilter::arguments`].
+macro_rules! filtered {
+    ($select:literal, $tail:literal) => {
+        concat!(
+            "select ",
+            $select,
+            " from groundcrew.dead_letters
+            where ($1::text is null or status = $1) and ($2::text is null or source = $2)
+                and ($3::text is null or position($3 in groundcrew.dead_reason(reason, problems)) > 0)
+                and ($4::text is null or project = $4) ",
+            $tail,
+            " limit $5"
+        )
+    };
+}
+
 impl DeadFilter {
+    /// Of a `filtered!` query. `limit`: how many rows at most; all when none.
+    fn arguments(&self, limit: Option<u32>) -> Result<PgArguments, sqlx::Error> {
+        let mut arguments = PgArguments::default();
+        let mut add = |text: Option<&str>| arguments.add(text);
+        add(self.status.map(DeadStatus::as_str)).map_err(sqlx::Error::Encode)?;
+        add(self.source.map(DeadSource::as_str)).map_err(sqlx::Error::Encode)?;
+        add(self.reason().as_deref()).map_err(sqlx::Error::Encode)?;
+        add(clean_some(self.project.as_deref()).as_deref()).map_err(sqlx::Error::Encode)?;
+        arguments.add(limit.map(i64::from)).map_err(sqlx::Error::Encode)?;
+        Ok(arguments)
+    }
+
     fn reason(&self) -> Option<String> {
         let text = clean_some(self.reason.as_deref())?;
         let mut shape = String::with_capacity(text.len());
@@ -150,68 +179,35 @@ impl Store {
 
     /// Dead letters without their bodies, the last seen first.
     pub async fn dead_list(&self, filter: &DeadFilter, limit: u32) -> Result<Vec<DeadLetterView>> {
-        sqlx::query_as(
-            "select id, first_seen_at, last_seen_at, seen, source, reason, problems, null::bytea as body,
-                body_bytes, headers, lane, project, trace_id, kinds, status, note, replays, settled_at
-            from groundcrew.dead_letters
-            where ($1::text is null or status = $1) and ($2::text is null or source = $2)
-                and ($3::text is null or position($3 in groundcrew.dead_reason(reason, problems)) > 0)
-                and ($4::text is null or project = $4)
-            order by last_seen_at desc, id
-            limit $5",
-        )
-        .bind(filter.status.map(DeadStatus::as_str))
-        .bind(filter.source.map(DeadSource::as_str))
-        .bind(filter.reason())
-        .bind(clean_some(filter.project.as_deref()))
-        .bind(i64::from(limit))
-        .fetch_all(self.pool())
-        .await
-        .map_err(Error::cannot("list dead letters"))
+        let sql = filtered!(
+            "id, first_seen_at, last_seen_at, seen, source, reason, problems, null::bytea as body,
+                body_bytes, headers, lane, project, trace_id, kinds, status, note, replays, settled_at",
+            "order by last_seen_at desc, id"
+        );
+        let cannot = Error::cannot("list dead letters");
+        let arguments = filter.arguments(Some(limit)).map_err(&cannot)?;
+        sqlx::query_as_with(sql, arguments).fetch_all(self.pool()).await.map_err(&cannot)
     }
 
     /// The ids of dead letters, the first seen first.
     pub async fn dead_ids(&self, filter: &DeadFilter, limit: Option<u32>) -> Result<Vec<Uuid>> {
-        sqlx::query_scalar(
-            "select id from groundcrew.dead_letters
-            where ($1::text is null or status = $1) and ($2::text is null or source = $2)
-                and ($3::text is null or position($3 in groundcrew.dead_reason(reason, problems)) > 0)
-                and ($4::text is null or project = $4)
-            order by first_seen_at, id
-            limit $5",
-        )
-        .bind(filter.status.map(DeadStatus::as_str))
-        .bind(filter.source.map(DeadSource::as_str))
-        .bind(filter.reason())
-        .bind(clean_some(filter.project.as_deref()))
-        .bind(limit.map(i64::from))
-        .fetch_all(self.pool())
-        .await
-        .map_err(Error::cannot("list dead letters"))
+        let sql = filtered!("id", "order by first_seen_at, id");
+        let cannot = Error::cannot("list dead letters");
+        let arguments = filter.arguments(limit).map_err(&cannot)?;
+        sqlx::query_scalar_with(sql, arguments).fetch_all(self.pool()).await.map_err(&cannot)
     }
 
     /// Dead letters counted by source and reason, the most frequent first.
     pub async fn dead_reasons(&self, filter: &DeadFilter, limit: u32) -> Result<Vec<DeadReason>> {
-        sqlx::query_as(
-            "select source, groundcrew.dead_reason(reason, problems) as reason, count(*) as letters,
+        let sql = filtered!(
+            "source, groundcrew.dead_reason(reason, problems) as reason, count(*) as letters,
                 min(first_seen_at) as first_seen_at, max(last_seen_at) as last_seen_at,
-                (array_agg(id order by last_seen_at desc, id))[1] as example
-            from groundcrew.dead_letters
-            where ($1::text is null or status = $1) and ($2::text is null or source = $2)
-                and ($3::text is null or position($3 in groundcrew.dead_reason(reason, problems)) > 0)
-                and ($4::text is null or project = $4)
-            group by 1, 2
-            order by letters desc, source, 2
-            limit $5",
-        )
-        .bind(filter.status.map(DeadStatus::as_str))
-        .bind(filter.source.map(DeadSource::as_str))
-        .bind(filter.reason())
-        .bind(clean_some(filter.project.as_deref()))
-        .bind(i64::from(limit))
-        .fetch_all(self.pool())
-        .await
-        .map_err(Error::cannot("count dead letters"))
+                (array_agg(id order by last_seen_at desc, id))[1] as example",
+            "group by 1, 2 order by letters desc, source, 2"
+        );
+        let cannot = Error::cannot("count dead letters");
+        let arguments = filter.arguments(Some(limit)).map_err(&cannot)?;
+        sqlx::query_as_with(sql, arguments).fetch_all(self.pool()).await.map_err(&cannot)
     }
 
     /// One dead letter with its body.
