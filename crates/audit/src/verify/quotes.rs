@@ -209,21 +209,14 @@ impl<'a> Corpus<'a> {
         };
         let (at, chunk, hit) = first(&|chunk| needle.exact_in(chunk.text))
             .or_else(|| best(&|chunk| needle.folded_in(chunk.as_it_is(), needle.folded(), needle.raw)))
+            .or_else(|| best(&|chunk| needle.form_in(chunk, chunk.without_markup(), needle.stripped())))
             .or_else(|| {
-                let (patterns, raw) = needle.stripped();
-                // A quote without markup can stand in a text with some, and the other way round.
-                best(&|chunk| match chunk.without_markup() {
-                    Some(view) => needle.folded_in(view, patterns, raw),
-                    None if raw != needle.raw => needle.folded_in(chunk.as_it_is(), patterns, raw),
-                    None => None,
-                })
-            })
-            .or_else(|| {
-                let (patterns, raw) = needle.unparted();
-                let hit = best(&|chunk| match chunk.without_commas() {
-                    Some(view) => needle.folded_in(view, patterns, raw),
-                    None if raw != needle.raw => needle.folded_in(chunk.as_it_is(), patterns, raw),
-                    None => None,
+                let unparted = needle.unparted();
+                let word = unparted.0.first().map_or("", longest_word);
+                let hit = best(&|chunk| {
+                    // A chunk that lacks even the longest word is not read once more.
+                    let may_hold = chunk.folded().text.contains(word);
+                    may_hold.then(|| needle.form_in(chunk, chunk.without_commas(), unparted))?
                 });
                 // Laxer than white space and dashes, which `normalised` looks past.
                 hit.map(|(at, chunk, hit)| (at, chunk, Hit { grade: MatchGrade::CaseFolded, ..hit }))
@@ -321,6 +314,18 @@ impl<'q> Needle<'q> {
         (raw, patterns)
     }
 
+    /// Looks for a form of the quote in the chunk's `view` of the same form, or in the chunk as it is when that has
+    /// nothing to take out and the quote has.
+    fn form_in(
+        &self,
+        chunk: &Chunk<'_>,
+        view: Option<View<'_>>,
+        (patterns, raw): (&[Pattern], &str),
+    ) -> Option<Hit> {
+        let view = view.or_else(|| (raw != self.raw).then(|| chunk.as_it_is()))?;
+        self.folded_in(view, patterns, raw)
+    }
+
     fn exact_in(&self, text: &str) -> Option<Hit> {
         let range = self.exact.places(text, 0).find(|range| is_whole(text, range))?;
         Some(Hit { range, grade: MatchGrade::Exact, alterations: Vec::new() })
@@ -380,6 +385,12 @@ fn in_order(pieces: &[Vec<Pattern>], view: View<'_>) -> Option<Vec<Range<usize>>
         places.push(range);
     }
     (!places.is_empty()).then_some(places)
+}
+
+/// The longest stretch of letters and digits: no comma is taken out of the middle of one.
+fn longest_word(pattern: &Pattern) -> &str {
+    let words = pattern.text.split(|c: char| !c.is_alphanumeric());
+    words.max_by_key(|word| word.len()).unwrap_or_default()
 }
 
 /// A folded quote without the punctuation that a judge may have put around it.
