@@ -127,17 +127,8 @@ mod tests {
 
     fn report(claims: &[Sketch<'_>]) -> Report {
         let claims = claims.iter().map(|(text, verdict, span)| Claim {
-            id: None,
-            text: (*text).to_owned(),
-            verdict: *verdict,
-            judge_verdict: None,
-            severity: None,
-            confidence: None,
-            fabrication: None,
-            explanation: String::new(),
-            evidence: Vec::new(),
             answer_span: span.map(|(start, end)| Span { start, end }),
-            by_rule: false,
+            ..Claim::new(*text, *verdict)
         });
         Report { claims: claims.collect(), ..Report::default() }
     }

@@ -190,6 +190,23 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// A claim with a verdict of which nothing else is known.
+    pub fn new(text: impl Into<String>, verdict: Verdict) -> Self {
+        Self {
+            id: None,
+            text: text.into(),
+            verdict,
+            judge_verdict: None,
+            severity: None,
+            confidence: None,
+            fabrication: None,
+            explanation: String::new(),
+            evidence: Vec::new(),
+            answer_span: None,
+            by_rule: false,
+        }
+    }
+
     /// Whether this claim is a finding.
     pub fn is_finding(&self) -> bool {
         self.verdict != Verdict::Grounded

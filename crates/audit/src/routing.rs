@@ -372,19 +372,7 @@ mod tests {
     use serde_json::json;
 
     fn claim(verdict: Verdict, severity: Option<Severity>) -> Claim {
-        Claim {
-            id: None,
-            text: "x".into(),
-            verdict,
-            judge_verdict: None,
-            severity,
-            confidence: None,
-            fabrication: None,
-            explanation: String::new(),
-            evidence: Vec::new(),
-            answer_span: None,
-            by_rule: false,
-        }
+        Claim { severity, ..Claim::new("x", verdict) }
     }
 
     fn report(findings: &[Severity], grounded: usize) -> Report {

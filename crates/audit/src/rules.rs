@@ -22,17 +22,10 @@ pub fn all_unsupported(trace: &Trace, score: Option<f64>) -> Report {
         .into_iter()
         .filter(text::Sentence::is_statement)
         .map(|sentence| Claim {
-            id: None,
-            text: sentence.text.to_string(),
-            verdict: Verdict::Unsupported,
-            judge_verdict: None,
-            severity: None,
-            confidence: None,
-            fabrication: None,
             explanation: "The retrieval found nothing, so nothing supports this statement.".into(),
-            evidence: Vec::new(),
             answer_span: Some(sentence.span),
             by_rule: true,
+            ..Claim::new(sentence.text, Verdict::Unsupported)
         })
         .collect();
     Report {

@@ -55,19 +55,8 @@ fn claim(text: String, grounded: bool, span: Option<(i64, i64)>) -> Claim {
     let span = span.and_then(|(start, end)| {
         Some(Span { start: usize::try_from(start).ok()?, end: usize::try_from(end).ok()? })
     });
-    Claim {
-        id: None,
-        text,
-        verdict: if grounded { Verdict::Grounded } else { Verdict::Unsupported },
-        judge_verdict: None,
-        severity: None,
-        confidence: None,
-        fabrication: None,
-        explanation: String::new(),
-        evidence: Vec::new(),
-        answer_span: span,
-        by_rule: false,
-    }
+    let verdict = if grounded { Verdict::Grounded } else { Verdict::Unsupported };
+    Claim { answer_span: span, ..Claim::new(text, verdict) }
 }
 
 async fn write(

@@ -70,22 +70,6 @@ mod tests {
 
     use super::*;
 
-    fn claim(text: &str, verdict: Verdict) -> Claim {
-        Claim {
-            id: None,
-            text: text.to_owned(),
-            verdict,
-            judge_verdict: None,
-            severity: None,
-            confidence: None,
-            fabrication: None,
-            explanation: String::new(),
-            evidence: Vec::new(),
-            answer_span: None,
-            by_rule: false,
-        }
-    }
-
     fn label(text: &str, faithful: bool) -> HumanClaim {
         HumanClaim { text: Some(text.to_owned()), faithful: Some(faithful), ..HumanClaim::default() }
     }
@@ -93,8 +77,8 @@ mod tests {
     #[test]
     fn claims_are_paired_by_their_words_and_each_once() {
         let judged = [
-            claim("The pool opens at 7 on weekdays.", Verdict::Grounded),
-            claim("A swim costs 4 euro for adults.", Verdict::Contradicted),
+            Claim::new("The pool opens at 7 on weekdays.", Verdict::Grounded),
+            Claim::new("A swim costs 4 euro for adults.", Verdict::Contradicted),
         ];
         let labelled =
             [label("On weekdays the pool opens at 7.", true), label("A swim costs adults 4 euro.", false)];
