@@ -67,7 +67,7 @@ fn no_line_of_help_is_wider_than_a_terminal() {
 #[test]
 fn wrong_usage_ends_with_code_two() {
     let call = Call::new();
-    let shown: String = [
+    let shown = call.refusals(&[
         "",
         "wroker",
         "queue dead discard 00000000-0000-0000-0000-000000000001",
@@ -79,14 +79,7 @@ fn wrong_usage_ends_with_code_two() {
         "judge practice --canned missing.jsonl --listen 127.0.0.1:0",
         "publish missing.jsonl",
         "--config missing.toml check trace -",
-    ]
-    .iter()
-    .map(|arguments| {
-        let run = call.run(arguments);
-        assert_eq!(run.code, 2, "{arguments}: {}", run.shown());
-        format!("$ groundcrew {arguments}\n{}\n", run.shown())
-    })
-    .collect();
+    ]);
     insta::assert_snapshot!(shown);
 }
 

@@ -53,6 +53,16 @@ impl Call {
         self
     }
 
+    /// Calls that must all end as wrong usage, and what they print.
+    fn refusals(&self, calls: &[&str]) -> String {
+        let refusal = |arguments: &&str| {
+            let run = self.run(arguments);
+            assert_eq!(run.code, 2, "{arguments}: {}", run.shown());
+            format!("$ groundcrew {arguments}\n{}\n", run.shown())
+        };
+        calls.iter().map(refusal).collect()
+    }
+
     fn run(&self, arguments: &str) -> Run {
         let mut child = Command::new(env!("CARGO_BIN_EXE_groundcrew"))
             .args(arguments.split_whitespace())
