@@ -87,13 +87,6 @@ impl Checker {
         self.confirmed.insert(trace_id.into());
     }
 
-    /// Confirmed messages that have not ended yet.
-    pub async fn pending(&self, system: &System) -> usize {
-        let ended = Self::ended(system).await;
-        let buried = Self::buried(system).await;
-        self.confirmed.iter().filter(|id| !ended.contains_key(*id) && !buried.contains_key(*id)).count()
-    }
-
     /// How many confirmed messages have not ended yet, by counting alone: exact when nothing is doubled.
     pub(crate) async fn on_the_way(&self, system: &System) -> usize {
         let ended = "select (select count(*) from groundcrew.audits where disposition is not null)

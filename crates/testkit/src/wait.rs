@@ -63,6 +63,11 @@ pub(crate) async fn pause() {
     sleep(PAUSE).await;
 }
 
+/// Between two looks at a measurement: seldom enough that the looks are not in the figure.
+pub(crate) async fn between_looks() {
+    sleep(Duration::from_millis(500)).await;
+}
+
 /// How long a fault lasts that nothing else ends. Nothing is synchronised by it.
 pub(crate) async fn while_a_fault_lasts(time: Duration) {
     sleep(time).await;

@@ -61,7 +61,7 @@ async fn throughput(plan: Plan, size: Size) -> f64 {
 async fn in_flight(plan: Plan) {
     let rig = Rig::start(Size(2048), Duration::from_secs(2)).await;
     let traces = usize::try_from(plan.in_flight).unwrap_or(usize::MAX).saturating_mul(4);
-    let measured = rig.product(traces, Tempo::at_once(plan.in_flight), 1).await;
+    let measured = rig.product(traces, Tempo::counted(plan.in_flight), 1).await;
     println!("judge of 2 s, up to {} in flight: {measured}", plan.in_flight);
 }
 

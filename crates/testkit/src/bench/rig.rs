@@ -1,6 +1,6 @@
 //! A virtual host, a database and a judge for one measurement, and what is run on them.
 
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
@@ -21,19 +21,26 @@ const PATIENCE: Duration = Duration::from_secs(300);
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tempo {
     in_work: u32,
+    /// Whether the judge is asked how many calls it has open, which costs it time.
+    looks_at_judge: bool,
 }
 
 impl Tempo {
     /// So many audits in work at once.
     pub fn at_once(in_work: u32) -> Self {
-        Self { in_work }
+        Self { in_work, looks_at_judge: false }
+    }
+
+    /// The same, and the calls in flight are counted.
+    pub fn counted(in_work: u32) -> Self {
+        Self { looks_at_judge: true, ..Self::at_once(in_work) }
     }
 }
 
 #[derive(Debug)]
 pub(super) struct Rig {
     size: Size,
-    judge: String,
+    judge: SocketAddr,
     _judge: Process,
     _reply: Reply,
     vhost: Vhost,
@@ -56,7 +63,8 @@ impl Rig {
         let reply = std::env::temp_dir().join(unique("groundcrew-bench"));
         std::fs::write(&reply, load::reply().to_string()).expect("a file can be written");
         let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        let address = format!("127.0.0.1:{}", port.expect("a port is free").port());
+        let judge = port.expect("a port is free");
+        let address = judge.to_string();
         let milliseconds = latency.as_millis().to_string();
         let process =
             Command::new(&["judge", "practice", "--listen", &address, "--latency-ms", &milliseconds])
@@ -71,7 +79,7 @@ impl Rig {
         queue::topology::declare(&connection).await.expect("the topology can be declared");
         Self {
             size,
-            judge: format!("http://{address}/v1"),
+            judge,
             _judge: process,
             _reply: Reply(reply),
             vhost,
@@ -113,7 +121,7 @@ impl Rig {
             ])
             .env("BENCH_AMQP_URL", self.vhost.url(None))
             .env("BENCH_DATABASE_URL", self.database.url(None))
-            .env("BENCH_JUDGE_URL", &self.judge);
+            .env("BENCH_JUDGE_URL", self.judge_url());
         let output = tokio::task::spawn_blocking(move || floor.output()).await.expect("no panic");
         let output = output.expect("the floor can be started");
         let printed = String::from_utf8_lossy(&output.stdout);
@@ -137,7 +145,7 @@ impl Rig {
             .set("DATABASE_URL", self.database.url(None))
             .set("AMQP_URL", self.vhost.url(None))
             .set_all([
-                set("JUDGE__BASE_URL", &self.judge),
+                set("JUDGE__BASE_URL", &self.judge_url()),
                 set("JUDGE__MODEL", practice::MODEL),
                 set("JUDGE__MAX_CONCURRENCY", &in_work),
                 // A floor has no level to find either.
@@ -157,7 +165,9 @@ impl Rig {
         let (mut most, mut last) = (0, (Instant::now(), before));
         loop {
             let ended = self.ended().await;
-            most = most.max(self.open_calls().await);
+            if tempo.looks_at_judge {
+                most = most.max(self.open_calls().await);
+            }
             if ended - before >= traces {
                 break;
             }
@@ -165,7 +175,7 @@ impl Rig {
                 last = (Instant::now(), ended);
             }
             assert!(last.0.elapsed() < PATIENCE, "nothing ended for {PATIENCE:?}: {}", running[0].log());
-            crate::wait::pause().await;
+            crate::wait::between_looks().await;
         }
         let used: Vec<(Duration, u64)> = running.iter().filter_map(|worker| used(worker.id())).collect();
         Measured {
@@ -173,7 +183,7 @@ impl Rig {
             took: self.span(traces).await,
             cpu: used.iter().map(|(cpu, _)| *cpu).sum(),
             peak_kib: used.iter().map(|(_, peak)| *peak).max().unwrap_or_default(),
-            in_flight: Some(most),
+            in_flight: tempo.looks_at_judge.then_some(most),
         }
     }
 
@@ -197,14 +207,14 @@ impl Rig {
         Duration::from_secs_f64(seconds.max(0.0))
     }
 
+    fn judge_url(&self) -> String {
+        format!("http://{}/v1", self.judge)
+    }
+
     /// Calls that the judge has received and not answered.
     async fn open_calls(&self) -> u64 {
-        let url = format!("{}/calls", self.judge.trim_end_matches("/v1"));
-        let client =
-            reqwest::Client::builder().no_proxy().tls_certs_only([]).build().expect("a client can be made");
-        let Ok(answer) = client.get(url).send().await else { return 0 };
-        let text = answer.text().await.unwrap_or_default();
-        let calls: Value = serde_json::from_str(&text).unwrap_or_default();
+        let answer = crate::ask(self.judge, "/calls").await;
+        let calls: Value = answer.and_then(|(_, text)| serde_json::from_str(&text).ok()).unwrap_or_default();
         let count = |name: &str| calls["total"][name].as_u64().unwrap_or_default();
         count("received").saturating_sub(count("answered"))
     }
