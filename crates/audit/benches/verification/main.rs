@@ -22,6 +22,10 @@ use trace::Kind;
 
 use crate::cases::{CASES, Case, KINDS};
 
+// The binary's own.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn verification(criterion: &mut Criterion) {
     for (kind, reply) in KINDS {
         let mut group = criterion.benchmark_group(kind.as_str());

@@ -1,5 +1,8 @@
 //! Does a text without JSON decline the task?
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 use unicode_normalization::UnicodeNormalization;
 
 /// Only the beginning is looked at: a refusal says so at once.
@@ -50,7 +53,7 @@ const VERDICTS: &[&str] =
 
 /// Whether `text` declines.
 pub fn is_refusal(text: &str) -> bool {
-    let head: String = text.chars().take(HEAD).nfkc().flat_map(char::to_lowercase).map(straight).collect();
+    let head = straightened(text);
     let head = head.trim_start_matches(|c: char| !c.is_alphanumeric());
     if gives_verdicts(head) {
         return false;
@@ -61,6 +64,16 @@ pub fn is_refusal(text: &str) -> bool {
         return head.chars().count() < 300 || sentences.iter().any(|sentence| declines(sentence));
     }
     sentences.iter().take(2).any(|sentence| declines(sentence))
+}
+
+/// The beginning of a text, lower case and with one kind of apostrophe and blank.
+fn straightened(text: &str) -> String {
+    match text.as_bytes().get(..HEAD.min(text.len())) {
+        Some(head) if head.is_ascii() => {
+            head.iter().map(|byte| straight(char::from(byte.to_ascii_lowercase()))).collect()
+        }
+        _ => text.chars().take(HEAD).nfkc().flat_map(char::to_lowercase).map(straight).collect(),
+    }
 }
 
 fn straight(c: char) -> char {
@@ -79,11 +92,16 @@ fn starts_with_word(text: &str, word: &str) -> bool {
 }
 
 fn declines(sentence: &str) -> bool {
-    if PHRASES.split('|').any(|phrase| sentence.contains(phrase)) {
+    // Asked of every sentence of an answer, so what is looked for is prepared once.
+    static PREPARED_PHRASES: LazyLock<Vec<Finder<'static>>> =
+        LazyLock::new(|| PHRASES.split('|').map(Finder::new).collect());
+    static PREPARED_INABILITIES: LazyLock<Vec<(&str, Finder<'static>)>> =
+        LazyLock::new(|| INABILITIES.split('|').map(|it| (it, Finder::new(it))).collect());
+    if PREPARED_PHRASES.iter().any(|phrase| phrase.find(sentence.as_bytes()).is_some()) {
         return true;
     }
-    INABILITIES.split('|').any(|inability| {
-        sentence.match_indices(inability).any(|(at, _)| {
+    PREPARED_INABILITIES.iter().any(|(inability, finder)| {
+        finder.find_iter(sentence.as_bytes()).any(|at| {
             let is_word = sentence[..at].chars().next_back().is_none_or(|c| !c.is_alphanumeric());
             let rest = &sentence[at + inability.len()..];
             if !is_word || rest.starts_with(|c: char| c.is_alphanumeric()) {

@@ -45,8 +45,12 @@ pub fn is_alphabetic(c: char) -> bool {
 
 /// The letters at the beginning of a text, at most `limit`, lower case and composed.
 pub fn leading_word(chars: impl IntoIterator<Item = char>, limit: usize) -> String {
-    let word: String = chars.into_iter().take_while(|c| is_letter(*c)).take(limit).collect();
-    if word.is_ascii() { word.to_ascii_lowercase() } else { word.to_lowercase().nfc().collect() }
+    let mut word: String = chars.into_iter().take_while(|c| is_letter(*c)).take(limit).collect();
+    if word.is_ascii() {
+        word.make_ascii_lowercase();
+        return word;
+    }
+    word.to_lowercase().nfc().collect()
 }
 
 /// Part of a script that writes no spaces between words, so that nothing shows where a word ends.

@@ -38,6 +38,10 @@ pub(crate) fn states_amount(line: &str) -> bool {
     const ENOUGH: usize = 3;
     const PLACES: &str = " p pp page pages s seite seiten section sections sec chapter ch vol volume no nr number table figure \
         fig line lines rule article art part version v doc document source isbn issn doi § edition ed cap pos ";
+    // Nothing is read for its words that has no number to begin with.
+    if line.is_ascii() && !line.bytes().any(|byte| byte.is_ascii_digit()) {
+        return false;
+    }
     if line.contains(['{', '}', '=', ';', '$', '\\', '<']) || line.contains("://") || line.contains("()") {
         return false;
     }

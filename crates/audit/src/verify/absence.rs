@@ -81,7 +81,7 @@ pub fn says_absent(text: &str) -> bool {
         return false;
     }
     let folded = fold(text, Case::Folded);
-    if SENTENCES.split('|').any(|sentence| folded.contains(sentence.trim_start())) {
+    if !folded.is_ascii() && SENTENCES.split('|').any(|sentence| folded.contains(sentence)) {
         return true;
     }
     let words = words(text);

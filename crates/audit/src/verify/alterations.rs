@@ -180,6 +180,10 @@ pub(super) fn in_spelling(source: &str, quote: &str) -> Vec<Alteration> {
 
 /// The words with their inner hyphens, in lower case: what is left when typography and case are taken away.
 fn letters(text: &str) -> Vec<String> {
+    let is_double_s = |pair: &[u8]| pair.eq_ignore_ascii_case(b"ss");
+    if text.is_ascii() && !text.contains('-') && !text.as_bytes().windows(2).any(is_double_s) {
+        return Vec::new();
+    }
     let chars: Vec<char> = text.nfc().filter(|c| !matches!(c, '\u{ad}' | '\u{200b}')).collect();
     let mut out = Vec::new();
     let mut word = String::new();

@@ -238,7 +238,7 @@ impl<'a> Check<'a> {
             let message = "the claim and its sentence of the answer have opposite senses";
             self.doubt("claim_turned_around", &format!("{list}[{at}]"), message, Some(at));
         }
-        for span in checked.left_out.iter().take(MAX_LEFT_OUT) {
+        for span in &checked.left_out {
             let sentence = text::slice(whole, *span);
             let message = format!("no claim speaks of \"{}\"", shorten(sentence, 120));
             self.doubt("statement_left_out", list, &message, None);
@@ -395,9 +395,6 @@ impl<'a> Check<'a> {
         }
     }
 }
-
-/// More doubts about one reply tell nobody more.
-const MAX_LEFT_OUT: usize = 20;
 
 /// The answer as a text to search in.
 fn answer_passage(answer: &str) -> Passage<'_> {

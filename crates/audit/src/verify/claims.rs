@@ -55,7 +55,7 @@ pub struct Checked {
     pub has_statements: bool,
     /// Claims that deny what their sentence of the answer says, or say what it denies.
     pub turned: Vec<usize>,
-    /// Statements of which the claims hold hardly a word.
+    /// Statements of which the claims hold hardly a word, the first of them.
     pub left_out: Vec<Span>,
     /// Claims that say in other words what an earlier one says of the same sentence.
     pub restated: Vec<usize>,
@@ -219,6 +219,8 @@ impl Answer {
     /// about the statement.
     fn left_out(&self, held: &HashSet<&str>, spans: &[Option<Span>]) -> Vec<Span> {
         const ENOUGH: usize = 3;
+        /// An answer of which more is left out is not read any better for a longer list.
+        const MOST: usize = 20;
         self.statements()
             .chain(self.hidden_statements())
             .filter(|prepared| {
@@ -230,6 +232,7 @@ impl Answer {
                     && !reply::is_refusal(&prepared.sentence.text)
             })
             .map(|prepared| prepared.sentence.span)
+            .take(MOST)
             .collect()
     }
 

@@ -135,7 +135,8 @@ impl Scan<'_> {
     /// `noon`, `half past seven`, `quarter to eight`.
     pub(super) fn clock_in_words(&mut self, start: usize, end: usize) -> Option<usize> {
         let length = end - start;
-        if !matches!(length, 4 | 7 | 8) {
+        let begins_like_one = matches!(self.chars[start], 'n' | 'N' | 'm' | 'M' | 'h' | 'H' | 'q' | 'Q');
+        if !matches!(length, 4 | 7 | 8) || !begins_like_one {
             return None;
         }
         let word = self.word(start);
@@ -178,7 +179,11 @@ impl Scan<'_> {
     pub(super) fn share_in_words(&mut self, start: usize, end: usize) -> Option<usize> {
         const DECADES: [&str; 8] =
             ["twenties", "thirties", "forties", "fifties", "sixties", "seventies", "eighties", "nineties"];
-        if !(4..=9).contains(&(end - start)) {
+        let begins_like_one = matches!(
+            self.chars[start].to_ascii_lowercase(),
+            'h' | 'm' | 'q' | 'v' | 'd' | 't' | 'f' | 's' | 'e' | 'n'
+        );
+        if !(4..=9).contains(&(end - start)) || !begins_like_one {
             return None;
         }
         let word = self.word(start);

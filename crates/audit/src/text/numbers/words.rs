@@ -140,7 +140,9 @@ pub fn german(letters: &[char]) -> Option<u64> {
         ("achtzehn", 18),
         ("neunzehn", 19),
     ];
-    if !(7..=17).contains(&letters.len()) {
+    // All of them end in "zehn", "zig" or "ßig".
+    let ends_like_one = matches!(letters.last(), Some('g' | 'G' | 'n' | 'N'));
+    if !(7..=17).contains(&letters.len()) || !ends_like_one {
         return None;
     }
     let word = leading_word(letters.iter().copied(), letters.len());
