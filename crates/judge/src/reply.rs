@@ -1,7 +1,7 @@
 //! What a reply is once its envelope is open, whichever provider it came from. What stands inside is for others
 //! to read.
 
-use std::{borrow::Cow, time::Duration};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -125,44 +125,10 @@ pub(crate) fn readable(body: &[u8]) -> Result<(Value, String), String> {
         Ok(value) => return Ok((value, text.to_owned())),
         Err(error) => error,
     };
-    let mended = mend_surrogates(text);
+    // Some servers emit half of a pair when a token ends inside an emoji.
+    let mended = trace::json::mend_surrogates(text);
     match serde_json::from_str(&mended) {
         Ok(value) => Ok((value, mended.into_owned())),
         Err(_) => Err(format!("the reply is not JSON: {first}")),
     }
-}
-
-/// Replaces `\uD800`-like escapes that have lost their other half, which some servers emit when a token ends
-/// inside an emoji. Such a text is not JSON for a strict reader although all around it is.
-fn mend_surrogates(text: &str) -> Cow<'_, str> {
-    let mut mended = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('\\') {
-        let (before, escape) = rest.split_at(at);
-        mended.push_str(before);
-        // Every escape is at least two characters long, and a backslash before a backslash is data.
-        let pair = match (surrogate(escape), escape.get(6..).and_then(surrogate)) {
-            (Some(high), Some(low)) if high < 0xDC00 && 0xDC00 <= low => 12,
-            (Some(_), _) => {
-                mended.push_str("\\ufffd");
-                rest = &escape[6..];
-                continue;
-            }
-            (None, _) => 1 + escape[1..].chars().next().map_or(0, char::len_utf8),
-        };
-        mended.push_str(&escape[..pair]);
-        rest = &escape[pair..];
-    }
-    if mended.is_empty() {
-        return Cow::Borrowed(text);
-    }
-    mended.push_str(rest);
-    Cow::Owned(mended)
-}
-
-/// The value of a `\uXXXX` escape at the start, where it is half of a surrogate pair.
-fn surrogate(text: &str) -> Option<u32> {
-    let digits = text.strip_prefix("\\u")?.get(..4)?;
-    let value = u32::from_str_radix(digits, 16).ok()?;
-    (0xD800..0xE000).contains(&value).then_some(value)
 }

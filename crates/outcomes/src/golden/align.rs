@@ -21,8 +21,10 @@ pub struct Paired {
 
 /// Pairs each labelled claim with the judge's claim that shares most words, each claim at most once.
 pub fn pair(labelled: &[HumanClaim], judged: &[Claim]) -> Paired {
-    let labels: Vec<(BTreeSet<String>, bool)> =
-        labelled.iter().filter_map(|claim| Some((words(claim.text.as_deref()?), claim.faithful?))).collect();
+    let labels: Vec<(BTreeSet<String>, bool)> = labelled
+        .iter()
+        .filter_map(|claim| Some((words(claim.text.as_deref()?), claim.is_supported()?)))
+        .collect();
     let claims: Vec<BTreeSet<String>> = judged.iter().map(|claim| words(&claim.text)).collect();
     let mut pairs: Vec<(f64, usize, usize)> = Vec::new();
     for (label, (label_words, _)) in labels.iter().enumerate() {
@@ -87,6 +89,19 @@ mod tests {
             (paired.unmatched, paired.confusion.true_positive, paired.confusion.true_negative),
             (0, 1, 1)
         );
+    }
+
+    #[test]
+    fn a_label_in_the_persons_own_word_counts_as_one() {
+        let word = |word: &str| HumanClaim {
+            text: Some("Entry costs 9 euro.".to_owned()),
+            verdict: Some(word.to_owned()),
+            ..HumanClaim::default()
+        };
+        let judged = [Claim::new("Entry costs 9 euro.", Verdict::Contradicted)];
+        assert_eq!(pair(&[word("Hallucinated")], &judged).confusion.true_positive, 1);
+        assert_eq!(pair(&[word("supported")], &judged).confusion.false_positive, 1);
+        assert_eq!(pair(&[word("unclear")], &judged), Paired::default());
     }
 
     #[test]
