@@ -1,5 +1,6 @@
 //! What is written down about an audit. The store puts these into tables; the runner makes them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::compare::Comparison;
@@ -141,8 +142,8 @@ pub struct Ending {
     pub key: AuditKey,
     /// What was fixed when it was opened.
     pub opening: Opening,
-    /// The trace it is about.
-    pub trace: TraceRecord,
+    /// The trace it is about. Shared: an audit is long in flight, and a trace can be large.
+    pub trace: Arc<TraceRecord>,
     /// Attempts that are not committed yet, in order.
     pub attempts: Vec<Attempt>,
     /// What was found; none when nothing was judged.

@@ -2,6 +2,7 @@
 
 use std::{error::Error as StdError, time::Duration};
 
+use bytes::Bytes;
 use chrono::Utc;
 use reqwest::{
     Client, StatusCode,
@@ -80,7 +81,7 @@ pub fn client(profile: &Profile) -> Result<Client, JudgeSetupError> {
 #[derive(Debug)]
 pub(crate) struct Asked<'a> {
     /// The body, as it was rendered once: these are the bytes that are stored.
-    pub(crate) body: Vec<u8>,
+    pub(crate) body: Bytes,
     /// Only the practice judge is told.
     pub(crate) trace_id: &'a str,
 }

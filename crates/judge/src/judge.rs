@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use reqwest::Client;
 use serde::Deserialize;
 use serde_json::Value;
@@ -128,7 +129,7 @@ impl Judge {
     /// A [`JudgeError`] whose class says what to do. While the breaker is open that is [`Class::Throttle`],
     /// at once and with the time left. When `stop` is cancelled it is [`Class::Interrupted`].
     pub async fn ask(&self, question: &Question, stop: &CancellationToken) -> Result<Reply, JudgeError> {
-        self.ask_with(self.body(question).to_string().into_bytes(), &question.trace_id, stop).await
+        self.ask_with(self.body(question).to_string().into(), &question.trace_id, stop).await
     }
 
     /// Asks once with a body that [`Judge::body`] made, so that who stores it need not make it twice.
@@ -137,7 +138,7 @@ impl Judge {
     /// As [`Judge::ask`].
     pub async fn ask_with(
         &self,
-        body: Vec<u8>,
+        body: Bytes,
         trace_id: &str,
         stop: &CancellationToken,
     ) -> Result<Reply, JudgeError> {
@@ -151,7 +152,7 @@ impl Judge {
     pub async fn ask_as(
         &self,
         urgency: Urgency,
-        body: Vec<u8>,
+        body: Bytes,
         trace_id: &str,
         stop: &CancellationToken,
     ) -> Result<Reply, JudgeError> {

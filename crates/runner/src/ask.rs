@@ -5,6 +5,7 @@ use audit::prompt::Rendered;
 use audit::record::{Attempt, Opening};
 use audit::reply::{Code, Problem};
 use audit::{Outcome, Unit, assess, kinds};
+use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use judge::{JudgeError, Reply};
 use serde_json::{Value, json};
@@ -27,7 +28,7 @@ pub(crate) struct Call<'a> {
     pub(crate) number: u32,
     pub(crate) unit: &'a Unit,
     pub(crate) started_at: DateTime<Utc>,
-    pub(crate) request: Vec<u8>,
+    pub(crate) request: Bytes,
 }
 
 /// The question that carries a rendered prompt.
@@ -64,7 +65,7 @@ impl Call<'_> {
             prompt_version: self.opening.prompt_version.clone(),
             // The text that was sent, also where somebody changed it under its version.
             prompt_hash: self.prompt_hash.to_owned(),
-            request: self.request.clone(),
+            request: self.request.to_vec(),
             raw_reply: None,
             content: None,
             finish_reason: None,

@@ -12,6 +12,7 @@ use audit::routing::Circumstances;
 use audit::routing::{self, Disposition, Routed};
 use audit::units::{self, Cut};
 use audit::{Assessment, Outcome, Report, Unit, assess, compare, kinds};
+use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use judge::{Judge, Judges, Turn, Urgency};
 use serde_json::json;
@@ -49,7 +50,7 @@ pub struct Delivery {
     /// Which audit.
     pub key: AuditKey,
     /// The trace and its bytes.
-    pub trace: TraceRecord,
+    pub trace: Arc<TraceRecord>,
     /// What was fixed when the audit was opened, if it was.
     pub opening: Option<Opening>,
     /// Committed attempts.
@@ -299,7 +300,7 @@ impl End<'_> {
         let mut ending = Ending {
             key: self.delivery.key.clone(),
             opening: self.opening.clone(),
-            trace: self.delivery.trace.clone(),
+            trace: Arc::clone(&self.delivery.trace),
             attempts,
             report,
             comparison,
@@ -493,7 +494,8 @@ impl Session<'_> {
         let trace = &self.prepared.trace;
         let constraint = again.as_ref().map(|(remedy, problems)| Constraint { remedy: *remedy, problems });
         let rendered = prompt::render(self.prompt, self.spec, trace, unit, &self.opening.nonce, constraint);
-        let question = question(self.spec, unit, rendered, trace);
+        // The question is not kept while the judge thinks; what is sent is what is stored.
+        let request = Bytes::from(judge.body(&question(self.spec, unit, rendered, trace)).to_string());
         let call = Call {
             kind: self.spec.kind,
             trace,
@@ -505,10 +507,10 @@ impl Session<'_> {
             number,
             unit,
             started_at: Utc::now(),
-            request: judge.body(&question).to_string().into_bytes(),
+            request: request.clone(),
         };
         let urgency = self.terms.urgency;
-        match judge.ask_as(urgency, call.request.clone(), &trace.trace_id, stop).await {
+        match judge.ask_as(urgency, request, &trace.trace_id, stop).await {
             Ok(reply) => {
                 let attempt = call.replied(reply);
                 self.runner.warn_about_model(&attempt);

@@ -78,7 +78,7 @@ impl Bench {
 }
 
 async fn finish(bench: Arc<Bench>, id: usize) -> Outcome<()> {
-    bench.store.finish(bench.ending(id)).await?;
+    bench.store.finish(&bench.ending(id)).await?;
     Ok(())
 }
 
@@ -203,7 +203,7 @@ fn sample(id: usize) -> Outcome<Ending> {
             opened_at: Utc::now(),
         },
         attempts: vec![attempt(id, &payload)],
-        trace: TraceRecord { trace, payload, received_at: Utc::now() },
+        trace: Arc::new(TraceRecord { trace, payload, received_at: Utc::now() }),
         report: Some(report),
         comparison: None,
         routed: Routed {

@@ -55,11 +55,9 @@ impl Store {
     /// # Errors
     /// When it is not known to be durable. [`Error::is_data`]: the database refuses this ending, whatever
     /// is tried; its neighbours in the batch are not affected.
-    pub async fn finish(&self, ending: Ending) -> Result<Finished> {
+    pub async fn finish(&self, ending: &Ending) -> Result<Finished> {
         // Compression is the caller's work, so that it is spread over all threads.
-        let prepared = Prepared::new(&ending)?;
-        drop(ending);
-        self.endings().ask(prepared).await
+        self.endings().ask(Prepared::new(ending)?).await
     }
 }
 

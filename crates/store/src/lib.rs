@@ -46,7 +46,6 @@ pub use finish::Finished;
 pub use fleet::{Fleet, SampledOut, WorkerReport};
 pub use golden::{Calibrated, GoldenRun};
 pub use keep::Kept;
-pub use lookup::Found;
 pub use maintain::{Expired, Retention};
 pub use migrate::{Migrated, Schema, migrate};
 pub use outbox::{OutboxDepth, OutboxRow};

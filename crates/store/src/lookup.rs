@@ -11,27 +11,15 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgPool, Row};
 use uuid::Uuid;
 
-use crate::rows::text_ids;
 use crate::text::decompress;
 use crate::{Error, Result, Store};
-
-/// The answer to [`Store::lookup`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct Found {
-    /// What is known under exactly the key that was asked for.
-    pub known: Known,
-    /// Whether the trace id has come with other content.
-    pub other_content: bool,
-    /// The highest generation that exists for the key's other parts; none when it is new in every generation.
-    pub latest_generation: Option<u32>,
-}
 
 impl Store {
     /// What is known about an audit. Calls at the same moment share one query.
     ///
     /// Exactly the key's generation is looked at. A caller whose copy of the trace is complete and
     /// that finds [`Known::Ended`] with [`Disposition::Incomplete`] asks again for the next one.
-    pub async fn lookup(&self, key: AuditKey) -> Result<Found> {
+    pub async fn lookup(&self, key: AuditKey) -> Result<Known> {
         self.lookups().ask(key).await
     }
 }
@@ -39,82 +27,54 @@ impl Store {
 const ACTION: &str = "look up audits";
 
 /// Answers many lookups with two queries; the second only when one of the audits is open.
-pub(crate) async fn all(pool: PgPool, keys: Vec<AuditKey>) -> Vec<Result<Found>> {
+pub(crate) async fn all(pool: PgPool, keys: Vec<AuditKey>) -> Vec<Result<Known>> {
     match find(&pool, &keys).await {
         Ok(found) => found,
         Err(error) => keys.iter().map(|_| Err(error.clone())).collect(),
     }
 }
 
-async fn find(pool: &PgPool, keys: &[AuditKey]) -> Result<Vec<Result<Found>>> {
+async fn find(pool: &PgPool, keys: &[AuditKey]) -> Result<Vec<Result<Known>>> {
     let rows = query(pool, keys).await.map_err(Error::cannot(ACTION))?;
-    let found: Vec<Result<(Uuid, Found)>> = rows.iter().map(read).collect();
+    let found: Vec<Result<(Uuid, Known)>> = rows.iter().map(read).collect();
     let open: Vec<Uuid> = found
         .iter()
         .flatten()
-        .filter(|(_, found)| matches!(found.known, Known::Open { .. }))
+        .filter(|(_, known)| matches!(known, Known::Open { .. }))
         .map(|(id, _)| *id)
         .collect();
     let mut attempts = if open.is_empty() { HashMap::new() } else { attempts_of(pool, &open).await? };
-    let complete = |found: Result<(Uuid, Found)>| {
-        let (id, mut found) = found?;
-        if let Known::Open { attempts: stored, .. } = &mut found.known {
+    let complete = |found: Result<(Uuid, Known)>| {
+        let (id, mut known) = found?;
+        if let Known::Open { attempts: stored, .. } = &mut known {
             // Cloned, not taken: the same key may have been asked for twice.
             *stored = attempts.get_mut(&id).map_or_else(|| Ok(Vec::new()), |attempts| attempts.clone())?;
         }
-        Ok(found)
+        Ok(known)
     };
     Ok(found.into_iter().map(complete).collect())
 }
 
-/// One row per key, in their order. The lateral subqueries keep the server on the indexes, see
-/// `crate::keep::lock`.
+/// One row per key, in their order. The lateral subquery keeps the server on the index, see `crate::keep::lock`.
 async fn query(pool: &PgPool, keys: &[AuditKey]) -> Result<Vec<PgRow>, sqlx::Error> {
-    let (projects, traces): (Vec<_>, Vec<_>) = keys.iter().map(text_ids).unzip();
     sqlx::query(
         "select asked.id, audit.is_known, audit.disposition, audit.prompt_version, audit.prompt_hash,
-            audit.judge, audit.nonce, audit.cut, audit.opened_at, latest.generation as latest_generation,
-            other.is_there is not null as other_content
-        from unnest($1::uuid[], $2::text[], $3::text[], $4::bytea[], $5::text[], $6::int8[]) with ordinality
-            as asked (id, project, trace_id, content_hash, kind, repeat, place)
+            audit.judge, audit.nonce, audit.cut, audit.opened_at
+        from unnest($1::uuid[]) with ordinality as asked (id, place)
         left join lateral (
             select true as is_known, * from groundcrew.audits where audits.id = asked.id limit 1
         ) as audit on true
-        left join lateral (
-            select audits.generation from groundcrew.audits
-            where audits.project = asked.project and audits.trace_id = asked.trace_id
-                and audits.content_hash = asked.content_hash and audits.kind = asked.kind
-                and audits.repeat = asked.repeat
-            order by audits.generation desc limit 1
-        ) as latest on true
-        left join lateral (
-            select true as is_there from groundcrew.traces
-            where traces.project = asked.project and traces.trace_id = asked.trace_id
-                and traces.content_hash <> asked.content_hash
-            limit 1
-        ) as other on true
         order by asked.place",
     )
     .bind(keys.iter().map(AuditKey::id).collect::<Vec<_>>())
-    .bind(projects)
-    .bind(traces)
-    .bind(keys.iter().map(|key| key.content_hash.0.to_vec()).collect::<Vec<_>>())
-    .bind(keys.iter().map(|key| key.kind.as_str()).collect::<Vec<_>>())
-    .bind(keys.iter().map(|key| i64::from(key.repeat)).collect::<Vec<_>>())
     .fetch_all(pool)
     .await
 }
 
-fn read(row: &PgRow) -> Result<(Uuid, Found)> {
+fn read(row: &PgRow) -> Result<(Uuid, Known)> {
     let cannot = Error::cannot(ACTION);
     let id = row.try_get("id").map_err(&cannot)?;
-    let latest: Option<i64> = row.try_get("latest_generation").map_err(&cannot)?;
-    let found = Found {
-        known: known(row)?,
-        other_content: row.try_get("other_content").map_err(&cannot)?,
-        latest_generation: latest.map(|generation| u32::try_from(generation).unwrap_or(u32::MAX)),
-    };
-    Ok((id, found))
+    Ok((id, known(row)?))
 }
 
 /// What the row says, still without attempts.

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use audit::record::AuditKey;
+use audit::record::{AuditKey, Known};
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 use tokio_util::sync::CancellationToken;
@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::batch::{Batcher, Crew};
 use crate::finish::Prepared;
-use crate::{Error, Finished, Found, Result, Settings, duplicate, finish, lookup};
+use crate::{Error, Finished, Result, Settings, duplicate, finish, lookup};
 
 /// Writers of endings: while one waits for its commit, another fills its transaction. Measured on two
 /// cores: a third ends a third more audits per second, a fourth none.
@@ -28,7 +28,7 @@ pub struct Store {
 struct Inner {
     instance: Uuid,
     pool: PgPool,
-    lookups: Batcher<AuditKey, Found>,
+    lookups: Batcher<AuditKey, Known>,
     endings: Batcher<Prepared, Finished>,
     duplicates: Batcher<Uuid, ()>,
     tasks: TaskTracker,
@@ -100,7 +100,7 @@ impl Store {
         &self.inner.pool
     }
 
-    pub(crate) fn lookups(&self) -> &Batcher<AuditKey, Found> {
+    pub(crate) fn lookups(&self) -> &Batcher<AuditKey, Known> {
         &self.inner.lookups
     }
 

@@ -1,5 +1,6 @@
 //! One audit kind of one delivery: look up, run, commit.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ::audit::prompt::PromptError;
@@ -111,7 +112,7 @@ impl Sink for Durable<'_> {
 pub(crate) async fn settle(
     context: &Context,
     kind: Kind,
-    record: &TraceRecord,
+    record: &Arc<TraceRecord>,
     circumstances: &Circumstances<'_>,
     abort: &CancellationToken,
 ) -> Fate {
@@ -132,7 +133,7 @@ async fn settle_run(
     context: &Context,
     kind: Kind,
     repeat: u32,
-    record: &TraceRecord,
+    record: &Arc<TraceRecord>,
     circumstances: &Circumstances<'_>,
     abort: &CancellationToken,
 ) -> Fate {
@@ -147,13 +148,13 @@ async fn attempt(
     context: &Context,
     kind: Kind,
     repeat: u32,
-    record: &TraceRecord,
+    record: &Arc<TraceRecord>,
     circumstances: &Circumstances<'_>,
     abort: &CancellationToken,
 ) -> Result<Fate, GivenUp> {
     let project = context.settings.project(&record.trace.project);
     let is_complete =
-        matches!(completeness::check(&record.trace, kind, &project.requirements), Readiness::Complete(_));
+        || matches!(completeness::check(&record.trace, kind, &project.requirements), Readiness::Complete(_));
     let mut key = AuditKey {
         project: record.trace.project.clone(),
         trace_id: record.trace.trace_id.clone(),
@@ -164,12 +165,9 @@ async fn attempt(
     };
     let known = loop {
         let found = persist("looking up an audit", abort, || context.store.lookup(key.clone())).await?;
-        if found.other_content {
-            tracing::warn!(project = %key.project, trace_id = %key.trace_id, "this trace id came before with other content");
-        }
-        match found.known {
+        match found {
             // A complete copy follows an incomplete one: that is a new audit of the same content.
-            Known::Ended { disposition: Disposition::Incomplete } if is_complete => key.generation += 1,
+            Known::Ended { disposition: Disposition::Incomplete } if is_complete() => key.generation += 1,
             Known::Ended { .. } => return already_ended(context, &key, record, circumstances, abort).await,
             known => break known,
         }
@@ -183,7 +181,7 @@ async fn attempt(
     };
     let delivery = Delivery {
         key: key.clone(),
-        trace: record.clone(),
+        trace: Arc::clone(record),
         opening,
         attempts,
         first_seen: circumstances.first_seen,
@@ -198,7 +196,7 @@ async fn attempt(
             let mut tries = 0_u32;
             let finished = persist("committing an audit", abort, || {
                 tries += 1;
-                context.store.finish((*ending).clone())
+                context.store.finish(&ending)
             });
             let finished = finished.await?;
             match finished {
@@ -237,7 +235,7 @@ fn count_end(kind: Kind, ending: &Ending) {
 fn wanted_opening(
     context: &Context,
     kind: Kind,
-    record: &TraceRecord,
+    record: &Arc<TraceRecord>,
     circumstances: &Circumstances<'_>,
 ) -> Result<Option<Opening>, PromptError> {
     let version = circumstances.delivery.envelope.prompt_version.as_deref();
@@ -252,7 +250,7 @@ fn yielded() -> Fate {
 async fn already_ended(
     context: &Context,
     key: &AuditKey,
-    record: &TraceRecord,
+    record: &Arc<TraceRecord>,
     circumstances: &Circumstances<'_>,
     abort: &CancellationToken,
 ) -> Result<Fate, GivenUp> {

@@ -1,5 +1,7 @@
 //! One delivery, from decoding to settling.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use judge::Urgency;
 use queue::{Delivery, Envelope, Lane, Message, Settled, Target};
@@ -120,6 +122,7 @@ async fn audits(
         reply_to: reply_to(context, &delivery.envelope),
     };
     let record = TraceRecord { trace, payload: delivery.body.clone(), received_at: Utc::now() };
+    let record = Arc::new(record);
     let mut remaining = Vec::new();
     let mut park = None;
     for kind in wanted {

@@ -1,5 +1,7 @@
 //! Judging a stored trace again without the queue, as a worker would.
 
+use std::sync::Arc;
+
 use ::audit::record::{AuditKey, TraceRecord};
 use ::audit::routing::Disposition;
 use chrono::Utc;
@@ -75,6 +77,7 @@ impl Replayer {
     /// [`AgainError`]; nothing is lost, and the same may be asked for again.
     pub async fn judge(&self, again: Again, stop: &CancellationToken) -> Result<WhatCame, AgainError> {
         let record = TraceRecord { trace: again.trace, payload: again.payload, received_at: Utc::now() };
+        let record = Arc::new(record);
         let project = self.settings.project(&record.trace.project);
         let key = AuditKey {
             project: record.trace.project.clone(),
@@ -85,7 +88,7 @@ impl Replayer {
             repeat: 0,
         };
         let found = persist("looking up an audit", stop, || self.store.lookup(key.clone())).await;
-        let (opening, attempts) = match found.map_err(given_up)?.known {
+        let (opening, attempts) = match found.map_err(given_up)? {
             ::audit::record::Known::Ended { .. } => return Ok(WhatCame::AlreadyEnded),
             ::audit::record::Known::Open { opening, attempts } => (Some(opening), attempts),
             ::audit::record::Known::New => {
@@ -108,8 +111,7 @@ impl Replayer {
         let sink = Durable::new(&self.store, &self.purses, project, stop);
         match self.runner.run(delivery, &sink, stop).await? {
             Run::Ended(ending) => {
-                let finished =
-                    persist("committing an audit", stop, || self.store.finish((*ending).clone())).await;
+                let finished = persist("committing an audit", stop, || self.store.finish(&ending)).await;
                 Ok(match finished.map_err(given_up)? {
                     Finished::Committed => WhatCame::Ended(ending.routed.disposition),
                     Finished::AlreadyEnded => WhatCame::AlreadyEnded,

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use audit::policy::Policy;
 use audit::prompt::Library;
+use std::sync::Arc;
+
 use audit::record::{Attempt, AuditKey, TraceRecord};
 use audit::units::{Cut, Extraction};
 use chrono::Utc;
@@ -98,7 +100,7 @@ pub async fn run_on(judges: Judges, terms: Terms) -> (Run, Vec<Attempt>) {
             generation: 0,
             repeat: 0,
         },
-        trace: TraceRecord { trace, payload: TRACE.into(), received_at: Utc::now() },
+        trace: Arc::new(TraceRecord { trace, payload: TRACE.into(), received_at: Utc::now() }),
         opening: None,
         attempts: Vec::new(),
         first_seen: Utc::now(),

@@ -27,7 +27,7 @@ fn big(number: impl TryInto<i64>) -> i64 {
 }
 
 /// Project and trace id as they are stored.
-pub(crate) fn text_ids(key: &AuditKey) -> (String, String) {
+fn text_ids(key: &AuditKey) -> (String, String) {
     (clean(&key.project), clean(&key.trace_id))
 }
 

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use chrono::{DateTime, NaiveDate, Utc};
 use uuid::Uuid;
 
-pub(crate) use convert::{stored_attempts, stored_trace, text_ids};
+pub(crate) use convert::{stored_attempts, stored_trace};
 
 /// Declares the columns of a table that batches write.
 ///

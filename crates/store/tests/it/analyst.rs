@@ -34,21 +34,21 @@ async fn analyst(database: &Database) -> (PgConnection, String) {
 #[tokio::test]
 async fn an_analyst_reads_the_views_and_nothing_else() {
     in_database(|database, store| async move {
-        store.finish(ending(&trace("a"))).await.unwrap();
+        store.finish(&ending(&trace("a"))).await.unwrap();
         // A second run of the same audit.
         let mut again = ending(&trace("a"));
         again.key.repeat = 1;
         for event in &mut again.events {
             event.id = audit::record::derived_id(again.key.id(), &event.routing_key);
         }
-        store.finish(again).await.unwrap();
+        store.finish(&again).await.unwrap();
         let left_out = SampledOut { project: "p".into(), day: Utc::now().date_naive(), traces: 1 };
         store.count_sampled_out(vec![left_out]).await.unwrap();
         store.keep_golden_run(crate::golden::run("a", true)).await.unwrap();
         // And another generation.
         let mut later = unjudged(&trace("a"), Disposition::Refused);
         later.key.generation = 1;
-        store.finish(later).await.unwrap();
+        store.finish(&later).await.unwrap();
         let (mut analyst, role) = analyst(&database).await;
         let views = relations(&database, "analytics").await;
         assert_eq!(views.len(), 10);
@@ -125,18 +125,18 @@ async fn public_has_no_rights_and_constraints_have_names() {
 #[tokio::test]
 async fn a_mean_says_what_it_covers() {
     in_database(|database, store| async move {
-        store.finish(ending(&trace("a"))).await.unwrap();
-        store.finish(passed(&trace("b"))).await.unwrap();
-        store.finish(unjudged(&trace("c"), Disposition::Unreadable)).await.unwrap();
+        store.finish(&ending(&trace("a"))).await.unwrap();
+        store.finish(&passed(&trace("b"))).await.unwrap();
+        store.finish(&unjudged(&trace("c"), Disposition::Unreadable)).await.unwrap();
         let mut by_rule = passed(&trace("d"));
         by_rule.report.as_mut().unwrap().by_rule = true;
         by_rule.report.as_mut().unwrap().score = Some(0.0);
-        store.finish(by_rule).await.unwrap();
+        store.finish(&by_rule).await.unwrap();
         let reported = trace_with(serde_json::json!({ "trace_id": "e", "origin": "user_report" }));
-        store.finish(ending(&reported)).await.unwrap();
+        store.finish(&ending(&reported)).await.unwrap();
         let mut practice = passed(&trace("f"));
         practice.practice = true;
-        store.finish(practice).await.unwrap();
+        store.finish(&practice).await.unwrap();
 
         let rows = sqlx::query("select * from analytics.coverage_daily order by origin, practice")
             .fetch_all(&database.pool)

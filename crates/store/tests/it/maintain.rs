@@ -39,7 +39,7 @@ const BODIES: &str = "select count(*) from (
 #[tokio::test]
 async fn bodies_go_by_partition_and_results_stay() {
     in_database(|database, store| async move {
-        store.finish(ending(&trace("a"))).await.unwrap();
+        store.finish(&ending(&trace("a"))).await.unwrap();
         assert_eq!(database.count(BODIES).await, 5);
         assert_eq!(maintain(&store, Utc::now()).await, [], "nothing is old yet");
         assert_eq!(database.count(BODIES).await, 5);
@@ -65,7 +65,7 @@ async fn bodies_go_by_partition_and_results_stay() {
         );
         assert_eq!((attempt.class.as_str(), attempt.prompt_tokens), ("format", Some(812)));
         // Its duplicates bring no body back.
-        assert_eq!(store.finish(ending(&trace("a"))).await.unwrap(), Finished::AlreadyEnded);
+        assert_eq!(store.finish(&ending(&trace("a"))).await.unwrap(), Finished::AlreadyEnded);
         assert_eq!(database.count(BODIES).await, 0);
     })
     .await;
@@ -74,7 +74,7 @@ async fn bodies_go_by_partition_and_results_stay() {
 #[tokio::test]
 async fn sent_messages_and_settled_letters_go_and_what_waits_stays() {
     in_database(|database, store| async move {
-        store.finish(ending(&trace("a"))).await.unwrap();
+        store.finish(&ending(&trace("a"))).await.unwrap();
         let leased = store.lease(1, Duration::from_secs(60)).await.unwrap();
         store.mark_sent(&[(leased[0].id, Outcome::Confirmed)]).await.unwrap();
         let removed = maintain(&store, later()).await;
@@ -90,8 +90,8 @@ async fn sums_of_days_that_are_over_become_one_row_and_stay_the_same() {
     in_database(|database, store| async move {
         let other = database.store();
         // The samples' calls were made long ago.
-        store.finish(ending(&trace("a"))).await.unwrap();
-        other.finish(ending(&trace("b"))).await.unwrap();
+        store.finish(&ending(&trace("a"))).await.unwrap();
+        other.finish(&ending(&trace("b"))).await.unwrap();
         let sums = "select sum(calls)::int8 * 1000000 + sum(cost_micros)::int8 from analytics.spend_daily";
         let before = database.count(sums).await;
         assert_eq!(database.count("select count(*) from groundcrew.usage").await, 2);
@@ -108,7 +108,7 @@ async fn sums_of_days_that_are_over_become_one_row_and_stay_the_same() {
 #[tokio::test(flavor = "multi_thread")]
 async fn it_waits_for_a_long_transaction_and_writers_do_not_wait_for_it() {
     in_database(|database, store| async move {
-        store.finish(ending(&trace("a"))).await.unwrap();
+        store.finish(&ending(&trace("a"))).await.unwrap();
         let mut holder = database.pool.begin().await.unwrap();
         // A reader that has been at it for a while.
         sqlx::query("select count(*) from groundcrew.trace_bodies").execute(&mut *holder).await.unwrap();
@@ -161,8 +161,8 @@ async fn rows_of_an_older_version_keep_their_bodies_and_age_out_as_well() {
         // The rows are made by today's code in a database of today, and written into an old one.
         let (give, take) = tokio::sync::oneshot::channel();
         in_database(|new, store| async move {
-            store.finish(ending(&trace("a"))).await.unwrap();
-            store.finish(passed(&trace("b"))).await.unwrap();
+            store.finish(&ending(&trace("a"))).await.unwrap();
+            store.finish(&passed(&trace("b"))).await.unwrap();
             let shown = store.trace_show("a", None, Bodies::With).await.unwrap();
             give.send((rows(&new).await, shown)).unwrap();
         })
@@ -186,8 +186,8 @@ async fn rows_of_an_older_version_keep_their_bodies_and_age_out_as_well() {
         found[0].audits[0].review_item = shown[0].audits[0].review_item.clone();
         found[0].audits[0].omissions = shown[0].audits[0].omissions.clone();
         assert_eq!(found, shown, "an old trace is shown as before, bodies included");
-        assert_eq!(store.finish(ending(&trace("a"))).await.unwrap(), Finished::AlreadyEnded);
-        assert_eq!(store.finish(passed(&trace("c"))).await.unwrap(), Finished::Committed);
+        assert_eq!(store.finish(&ending(&trace("a"))).await.unwrap(), Finished::AlreadyEnded);
+        assert_eq!(store.finish(&passed(&trace("c"))).await.unwrap(), Finished::Committed);
         assert_eq!(old.count("select count(*) from groundcrew.trace_bodies").await, 1);
 
         // The samples were received in 2025.

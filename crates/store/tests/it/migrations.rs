@@ -42,7 +42,7 @@ async fn a_missing_schema_is_said_to_be_missing() {
         };
         says(store.check_schema().await.unwrap_err());
         says(store.lookup(sample::key(&sample::trace("a"))).await.unwrap_err());
-        says(store.finish(sample::ending(&sample::trace("a"))).await.unwrap_err());
+        says(store.finish(&sample::ending(&sample::trace("a"))).await.unwrap_err());
         says(store.outbox_depth().await.unwrap_err());
     })
     .await;
@@ -83,7 +83,7 @@ async fn connecting_needs_no_database() {
     let store = Store::connect(&settings).unwrap();
     let error = store.check_schema().await.unwrap_err();
     assert!(error.is_transient(), "{error:?}");
-    assert!(store.finish(sample::ending(&sample::trace("a"))).await.unwrap_err().is_transient());
+    assert!(store.finish(&sample::ending(&sample::trace("a"))).await.unwrap_err().is_transient());
     store.close().await;
     assert!(matches!(store.lookup(sample::key(&sample::trace("a"))).await, Err(store::Error::Closed)));
 }

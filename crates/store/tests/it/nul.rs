@@ -1,5 +1,7 @@
 //! NUL in every text that comes from outside.
 
+use std::sync::Arc;
+
 use audit::policy::Class;
 use audit::record::{Known, TraceRecord};
 use audit::routing::Disposition;
@@ -65,13 +67,10 @@ async fn no_text_of_an_ending_can_stop_it() {
             event.body = spoil(event.body.clone());
         }
         let payload = [b"\xEF\xBB\xBF".as_slice(), nul.as_bytes(), b"\xFF"].concat();
-        end.trace = TraceRecord { payload: payload.clone(), ..record(&trace) };
+        end.trace = Arc::new(TraceRecord { payload: payload.clone(), ..record(&trace) });
         let (key, sent) = (end.key.clone(), end.events[0].body.clone());
-        assert_eq!(store.finish(end).await.unwrap(), Finished::Committed);
-        assert_eq!(
-            store.lookup(key).await.unwrap().known,
-            Known::Ended { disposition: Disposition::Escalated }
-        );
+        assert_eq!(store.finish(&end).await.unwrap(), Finished::Committed);
+        assert_eq!(store.lookup(key).await.unwrap(), Known::Ended { disposition: Disposition::Escalated });
 
         let shown = store.trace_show("t", None, Bodies::With).await.unwrap().remove(0);
         assert_eq!(shown.answer.as_deref(), Some("a␀b"));
@@ -99,7 +98,7 @@ async fn words_with_a_nul_are_read_back_as_they_were() {
         let spoilt = [attempt(1, Class::Format)];
         assert!(spoilt[0].content.as_ref().unwrap().contains('\0'));
         store.keep(&key(&trace), &opening("n"), &record(&trace), &spoilt).await.unwrap();
-        let known = store.lookup(key(&trace)).await.unwrap().known;
+        let known = store.lookup(key(&trace)).await.unwrap();
         assert_eq!(known, Known::Open { opening: opening("n"), attempts: spoilt.to_vec() });
     })
     .await;

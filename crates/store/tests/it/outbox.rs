@@ -12,8 +12,8 @@ use crate::sample::{passed, trace};
 const LONG: Duration = Duration::from_secs(600);
 
 async fn fill(store: &Store, messages: usize) {
-    let endings = (0..messages).map(|id| store.finish(passed(&trace(&format!("t{id}")))));
-    for outcome in join_all(endings).await {
+    let endings: Vec<_> = (0..messages).map(|id| passed(&trace(&format!("t{id}")))).collect();
+    for outcome in join_all(endings.iter().map(|ending| store.finish(ending))).await {
         outcome.unwrap();
     }
 }

@@ -10,9 +10,9 @@ use crate::sample::{at, ending, key, passed, trace, trace_with, unjudged};
 async fn a_trace_is_found_by_its_id_and_by_its_audits() {
     in_database(|_, store| async move {
         let first = trace("a");
-        store.finish(ending(&first)).await.unwrap();
+        store.finish(&ending(&first)).await.unwrap();
         let elsewhere = trace_with(serde_json::json!({ "trace_id": "a", "project": "bank" }));
-        store.finish(passed(&elsewhere)).await.unwrap();
+        store.finish(&passed(&elsewhere)).await.unwrap();
 
         assert_eq!(store.trace_show("a", None, Bodies::Without).await.unwrap().len(), 2);
         assert!(store.trace_show("b", None, Bodies::Without).await.unwrap().is_empty());
@@ -47,7 +47,7 @@ async fn review_items_are_listed_urgent_first() {
             let mut end = ending(&trace(id));
             end.routed.urgent = urgent;
             end.ended_at = at(second);
-            store.finish(end).await.unwrap();
+            store.finish(&end).await.unwrap();
         }
         let ids =
             |items: Vec<store::ReviewItem>| items.into_iter().map(|item| item.trace_id).collect::<Vec<_>>();
@@ -65,7 +65,7 @@ async fn who_watches_sees_each_audit_in_order() {
         for second in 0..6 {
             let mut end = passed(&trace(&format!("t{second}")));
             end.ended_at = at(second);
-            store.finish(end).await.unwrap();
+            store.finish(&end).await.unwrap();
         }
         let ids =
             |lines: &[store::AuditLine]| lines.iter().map(|line| line.trace_id.clone()).collect::<Vec<_>>();
@@ -82,9 +82,9 @@ async fn who_watches_sees_each_audit_in_order() {
 #[tokio::test]
 async fn a_summary_counts_how_audits_ended() {
     in_database(|_, store| async move {
-        store.finish(ending(&trace("a"))).await.unwrap();
-        store.finish(passed(&trace("b"))).await.unwrap();
-        store.finish(unjudged(&trace("c"), Disposition::Incomplete)).await.unwrap();
+        store.finish(&ending(&trace("a"))).await.unwrap();
+        store.finish(&passed(&trace("b"))).await.unwrap();
+        store.finish(&unjudged(&trace("c"), Disposition::Incomplete)).await.unwrap();
         let open = trace("d");
         let record = crate::sample::record(&open);
         let attempt = crate::sample::attempt(1, audit::policy::Class::Format);

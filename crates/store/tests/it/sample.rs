@@ -175,7 +175,7 @@ pub fn ending(trace: &Trace) -> Ending {
         events: vec![event("result", "audit.escalated"), event("review", "review.opened")],
         key,
         opening: opening("n0nce"),
-        trace: record(trace),
+        trace: std::sync::Arc::new(record(trace)),
         attempts: vec![attempt(1, Class::Format), attempt(2, Class::Accepted)],
         report: Some(report()),
         comparison: None,

@@ -45,7 +45,7 @@ async fn an_attempt_that_is_written_twice_is_paid_for_once() {
         assert_eq!(usage(&database).await, (1, 1, 902, Some(4_200)));
         // Written with the end once more, beside a new one.
         for _ in 0..2 {
-            store.finish(ending(&trace)).await.unwrap();
+            store.finish(&ending(&trace)).await.unwrap();
         }
         assert_eq!(usage(&database).await, (2, 2, 1_804, Some(8_400)));
     })
@@ -59,7 +59,7 @@ async fn an_unknown_price_is_a_row_of_its_own_and_no_zero() {
         ending.attempts[1].cost_micros = None;
         ending.attempts[1].currency = None;
         ending.attempts[1].prompt_tokens = None;
-        store.finish(ending).await.unwrap();
+        store.finish(&ending).await.unwrap();
         let rows: Vec<(Option<String>, i64, i64, Option<i64>)> = sqlx::query_as(
             "select currency, calls, replies_without_tokens, cost_micros from analytics.spend_daily order by currency",
         )
@@ -75,7 +75,7 @@ async fn an_unknown_price_is_a_row_of_its_own_and_no_zero() {
 async fn two_workers_never_reserve_more_than_is_left() {
     in_database(|database, store| async move {
         let other = database.store();
-        store.finish(ending(&trace("a"))).await.unwrap();
+        store.finish(&ending(&trace("a"))).await.unwrap();
         assert_eq!(store.reserve(asked(calls(25), 10, 2, LONG)).await.unwrap(), Reserved::Until(12));
         assert_eq!(other.reserve(asked(calls(25), 10, 0, LONG)).await.unwrap(), Reserved::Until(10));
         assert_eq!(store.reserve(asked(calls(25), 10, 12, LONG)).await.unwrap(), Reserved::Until(15));
@@ -132,7 +132,7 @@ async fn money_in_another_currency_is_no_money_of_the_cap() {
         };
         assert_eq!(store.reserve(asked(money(1, "USD"), 5, 0, LONG)).await.unwrap(), Reserved::Until(5));
         assert_eq!(store.reserve(asked(money(1, "USD"), 5, 5, LONG)).await.unwrap(), Reserved::Wait);
-        store.finish(ending(&trace("a"))).await.unwrap();
+        store.finish(&ending(&trace("a"))).await.unwrap();
         // 8,400 are spent on two calls and 3 more are reserved.
         let left = asked(money(8_400 + 5 * 4_200, "USD"), 5, 5, LONG);
         assert_eq!(store.reserve(left).await.unwrap(), Reserved::Until(7));

@@ -138,7 +138,7 @@ async fn template(judge_url: &str, body: &[u8]) -> Ending {
         requirements: project.requirements,
         routing: project.routing.clone(),
         policy: worker.policy(trace::Kind::Faithfulness),
-        trace: TraceRecord { trace, payload: body.to_vec(), received_at: now },
+        trace: Arc::new(TraceRecord { trace, payload: body.to_vec(), received_at: now }),
     };
     match runner.run(delivery, &MemorySink::default(), &CancellationToken::new()).await {
         Ok(runner::Run::Ended(ending)) => *ending,
@@ -195,7 +195,7 @@ impl Writer {
             }
             Self::SameWrites { store, template, .. } => {
                 let ending = another(template, &delivery.data, reply);
-                store.finish(ending).await.expect("the audit is written");
+                store.finish(&ending).await.expect("the audit is written");
                 delivery.acker.ack(BasicAckOptions::default()).await.expect("an ack");
             }
         }
@@ -215,7 +215,7 @@ impl Writer {
 fn another(template: &Ending, payload: &[u8], reply: Vec<u8>) -> Ending {
     let mut ending = template.clone();
     ending.key.trace_id = format!("w-{}", Uuid::now_v7().simple());
-    ending.trace.payload = payload.to_vec();
+    Arc::make_mut(&mut ending.trace).payload = payload.to_vec();
     ending.ended_at = chrono::Utc::now();
     let id = ending.key.id();
     for attempt in &mut ending.attempts {

@@ -98,7 +98,7 @@ impl Bench {
         let project = self.settings.project(&one.key.project);
         Delivery {
             key: one.key.clone(),
-            trace: (*one.record).clone(),
+            trace: Arc::clone(&one.record),
             opening: None,
             attempts: Vec::new(),
             first_seen: Utc::now(),
