@@ -14,6 +14,8 @@ const DOCUMENTS: &[&str] = &[
     "docs/judges.md",
     "docs/ci.md",
     "docs/golden.md",
+    "docs/performance.md",
+    "docs/scaling.md",
 ];
 
 fn root() -> PathBuf {

@@ -24,7 +24,7 @@ use config::{ConfigError, Settings};
 use failure::{Failure, Outcome};
 
 /// A worker makes and drops many small texts: glibc's allocator took a quarter of its time
-/// (docs/measurements.md, "Throughput").
+/// (docs/performance.md, "Throughput by itself").
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,7 @@
 //! Messages that were committed with what caused them, on their way to the broker.
+//!
+//! The messages are durable; who has them in hand, and that they were sent, need not wait for the disk. What a crash of
+//! the server takes of that makes a message go out once more under the same id, which it may.
 
 use std::time::Duration;
 
@@ -45,7 +48,7 @@ impl Store {
             // Rows that another relay is just leasing are skipped, not waited for.
             let mut rows: Vec<OutboxRow> = sqlx::query_as(
                 "update groundcrew.outbox set leased_until = now() + $2, attempts = outbox.attempts + 1
-                from (
+                from (select set_config('synchronous_commit', 'off', true)) as unhurried, (
                     select id from groundcrew.outbox
                     where sent_at is null and available_at <= now()
                         and (leased_until is null or leased_until <= now())
@@ -77,7 +80,8 @@ impl Store {
         self.run(|pool| async move {
             sqlx::query(
                 "update groundcrew.outbox set sent_at = now(), outcome = sent.outcome, leased_until = null
-                from unnest($1::uuid[], $2::text[]) as sent (id, outcome)
+                from (select set_config('synchronous_commit', 'off', true)) as unhurried,
+                    unnest($1::uuid[], $2::text[]) as sent (id, outcome)
                 where outbox.id = sent.id and sent_at is null",
             )
             // A plan that was made while the outbox was empty reads all that waits, each time.
