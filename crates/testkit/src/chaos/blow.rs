@@ -103,7 +103,9 @@ pub(super) async fn strike(run: &mut Run, blow: Blow, seed: &mut Seed) {
     let chosen = usize::try_from(seed.below(u64::try_from(workers).unwrap_or(1))).unwrap_or(0);
     match blow {
         Blow::KillWorker => {
-            run.workers.remove(chosen).kill();
+            let worker = run.workers.remove(chosen);
+            run.secrets.look_for_in(&worker);
+            worker.kill();
             run.workers.push(run.worker());
         }
         Blow::TerminateWorker => {
@@ -112,6 +114,7 @@ pub(super) async fn strike(run: &mut Run, blow: Blow, seed: &mut Seed) {
             let code = worker.ended(PATIENCE).await.code();
             // One that was still starting has nothing to finish, and may have given up just then.
             assert!(matches!(code, Some(0 | 3 | 130)), "code {code:?}: {}", worker.log());
+            run.secrets.look_for_in(&worker);
             run.workers.push(run.worker());
         }
         Blow::FreezeWorker => {

@@ -5,6 +5,7 @@
 
 mod blow;
 mod material;
+mod secrets;
 
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use crate::{Checker, Findings, PATIENCE, Process, Seed, System, wait_for};
 
 pub use blow::Blow;
 use material::Material;
+use secrets::Secrets;
 
 /// How often a publish is tried; the services are away for seconds.
 const PUBLISH_PATIENCE: Duration = Duration::from_secs(180);
@@ -75,6 +77,7 @@ pub(crate) struct Run {
     system: System,
     workers: Vec<Process>,
     checker: Checker,
+    secrets: Secrets,
     redeliveries: u64,
     restarts: usize,
 }
@@ -100,6 +103,7 @@ impl Run {
         let system = builder.start().await;
         let mut run = Self {
             plan,
+            secrets: Secrets::of(&system),
             system,
             workers: Vec::new(),
             checker: Checker::default(),
@@ -114,7 +118,7 @@ impl Run {
     }
 
     fn worker(&self) -> Process {
-        self.system.program(&["worker", "--wait-for", "60"]).start()
+        self.secrets.plant(self.system.program(&["worker", "--wait-for", "60"])).start()
     }
 
     async fn consumers(&self, count: usize) {
@@ -171,7 +175,9 @@ impl Run {
                 assert_eq!(worker.ended(PATIENCE).await.code(), UNREACHABLE, "{}", worker.log());
                 println!("a worker gave up while it was starting and is started again");
                 self.restarts += 1;
-                self.workers[at] = self.worker();
+                let started = self.worker();
+                let gone = std::mem::replace(&mut self.workers[at], started);
+                self.secrets.look_for_in(&gone);
             }
         }
     }
@@ -204,6 +210,7 @@ impl Run {
         }
         for worker in &mut self.workers {
             assert_eq!(worker.ended(PATIENCE).await.code(), Some(0), "{}", worker.log());
+            self.secrets.look_for_in(worker);
         }
         let in_flight =
             u64::from(self.system.tuning.concurrency) * u64::try_from(self.plan.workers).unwrap_or(1);
@@ -211,6 +218,7 @@ impl Run {
         let faults = u64::try_from(blows.len()).unwrap_or(u64::MAX);
         let findings = self.checker.check(&self.system, faults, interruptions).await;
         let mut violations = findings.violations();
+        violations.extend(self.secrets.told());
         if !is_settled {
             violations.push(format!("not settled {:?} after the last fault", self.plan.end_patience));
         }
