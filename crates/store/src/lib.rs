@@ -36,6 +36,7 @@ mod spend;
 mod store;
 mod summary;
 mod text;
+mod tokens;
 mod usage;
 mod views;
 mod words;
@@ -56,6 +57,7 @@ pub use spend::{Asked, Reserved};
 pub use store::Store;
 pub use summary::{Scope, Summary};
 pub use text::sanitise;
+pub use tokens::ApiToken;
 pub use views::{AttemptView, AuditLine, AuditView, Bodies, ClaimView, OmissionView, ReviewItem, TraceView};
 pub use words::{DeadSource, DeadStatus, Outcome, ReviewStatus, UnknownWord};
 
