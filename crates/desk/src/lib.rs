@@ -3,12 +3,14 @@
 //! - [`Server`] listens, serves and drains.
 //! - [`access`] says who asks and what they may do; [`routes`] is the one table of what can be asked for, from which
 //!   the router is built.
+//! - `gate` answers whoever waits for what to do with an answer.
 //! - `health` serves liveness, readiness and metrics.
 //!
 //! TLS ends in front of it. Every answer is JSON unless a page is asked for, and every refusal says why.
 
 pub mod access;
 mod body;
+mod gate;
 mod health;
 mod problem;
 pub mod routes;

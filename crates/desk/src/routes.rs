@@ -11,9 +11,9 @@ use axum::routing::MethodRouter;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::access::{self, Role};
-use crate::health;
 use crate::problem::Refusal;
 use crate::state::Desk;
+use crate::{gate, health};
 
 /// Who may ask for a route at least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +53,9 @@ impl Route {
 
 /// Every route.
 pub fn all() -> Vec<Route> {
-    health::routes()
+    let mut routes = health::routes();
+    routes.extend(gate::routes());
+    routes
 }
 
 /// The router of all routes. Whoever asks is known, and may ask, before a handler runs.
