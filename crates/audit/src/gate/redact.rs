@@ -255,8 +255,8 @@ fn tidy(letters: &[char], cut: &[bool]) -> String {
 fn rest(line: &[char], cut: &[bool]) -> Option<String> {
     let mut kept = String::new();
     let mut after_cut = false;
-    for (c, cut) in line.iter().zip(cut) {
-        if *cut {
+    for (at, c) in line.iter().enumerate() {
+        if cut[at] {
             after_cut = true;
             continue;
         }
@@ -265,8 +265,9 @@ fn rest(line: &[char], cut: &[bool]) -> Option<String> {
             continue;
         }
         if after_cut && !c.is_whitespace() {
-            if is_end(*c) && kept.ends_with(char::is_whitespace) && kept.trim_end().ends_with(chars::is_word)
-            {
+            let closes = is_closing(*c) && line.get(at + 1).is_none_or(|next| !chars::is_word(*next));
+            let ends = !is_closing(*c) && is_end(*c) && kept.trim_end().ends_with(chars::is_word);
+            if (closes || ends) && !kept.trim_end().is_empty() {
                 kept.truncate(kept.trim_end().len());
             }
             after_cut = false;

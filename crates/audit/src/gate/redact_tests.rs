@@ -88,10 +88,14 @@ fn languages_without_spaces_or_full_stops() {
 
 /// Claims about one sentence.
 fn parts(answer: &str, claims: &[(&str, Verdict)]) -> Option<String> {
-    let span = text::sentences(answer)[0].span;
-    let claim =
-        |(text, verdict): &(&str, Verdict)| Claim { answer_span: Some(span), ..Claim::new(*text, *verdict) };
-    redact(answer, &claims.iter().map(claim).collect::<Vec<_>>())
+    let [first, second] = &text::sentences(answer)[..] else { panic!("two sentences: {answer}") };
+    let claim = |(text, verdict): &(&str, Verdict)| Claim {
+        answer_span: Some(first.span),
+        ..Claim::new(*text, *verdict)
+    };
+    let mut claims: Vec<Claim> = claims.iter().map(claim).collect();
+    claims.push(Claim { answer_span: Some(second.span), ..Claim::new(&*second.text, Verdict::Grounded) });
+    redact(answer, &claims)
 }
 
 #[test]
@@ -129,7 +133,9 @@ fn a_last_clause_goes_alone_when_the_rest_of_its_sentence_is_grounded() {
 #[test]
 fn what_cannot_be_placed_or_leaves_nothing_is_not_redacted() {
     assert_eq!(without("It has 3 wheels.", &["wheels"]), None);
-    assert_eq!(without("Hello!\nHere it is:\n- It has 3 wheels.", &["wheels"]), None);
+    let greeted = "Hello!\nHere it is:\n- It has 3 wheels.";
+    let failed: Vec<Claim> = claims(greeted, &["wheels"]).into_iter().filter(Claim::is_finding).collect();
+    assert_eq!(redact(greeted, &failed), None, "a greeting is no answer");
     let unplaced = [Claim::new("It has 3 wheels.", Verdict::Unsupported)];
     assert_eq!(redact("It has 3 wheels. It turns.", &unplaced), None);
     let beyond = Claim { answer_span: Some(Span { start: 900, end: 910 }), ..unplaced[0].clone() };
