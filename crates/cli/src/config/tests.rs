@@ -104,6 +104,7 @@ fn another(key: &Key, default: &Value) -> String {
         "desk.proxy_user_header" | "desk.proxy_role_header" | "desk.proxy_projects_header" => "x-who".into(),
         "desk.proxy_role" | "desk.loopback_role" => "reviewer".into(),
         "project_defaults.gate.ungrounded" => "redact".into(),
+        "project_defaults.gate.max_regenerations" => "1".into(),
         "project_defaults.gate.exhausted" => "escalate".into(),
         "project_defaults.gate.unknown" => "open".into(),
         "database.url" => "postgres://user:secret@db/audits".into(),

@@ -208,7 +208,8 @@ pub fn ending(trace: &Trace) -> Ending {
 
 /// The end of an audit that was a call of the gate.
 pub fn gated(trace: &Trace) -> Ending {
-    let ending = ending(trace);
+    let mut ending = ending(trace);
+    ending.key.kind = Kind::Gate;
     let call = GateCall {
         id: derived_id(ending.key.id(), "gate_call"),
         channel: GateChannel::Http,
