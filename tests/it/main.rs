@@ -12,10 +12,14 @@
 mod analyst;
 mod crash;
 mod dead_letters;
+mod desk_access;
 mod documents;
 mod duplicates;
 mod faults;
 mod fleet;
+mod gate;
+mod gate_limits;
+mod gate_queue;
 mod golden;
 mod hostile;
 mod kinds;

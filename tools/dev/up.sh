@@ -88,6 +88,29 @@ start_worker() {
     say "The worker is started (process $(running_pid worker || printf 'ended'))."
 }
 
+desk_url() {
+    local port
+    port=$(port_of desk) || return 1
+    printf 'http://127.0.0.1:%s' "$port"
+}
+
+start_desk() {
+    local begun port
+    if is_running desk; then
+        say "The desk is running already, at $(desk_url)."
+        return
+    fi
+    begun=$(now_ms)
+    port=$(claim_port desk)
+    # Nobody is asked who they are, and nobody but this machine gets that far.
+    GROUNDCREW_DESK__LISTEN=127.0.0.1:$port GROUNDCREW_DESK__LOGIN=loopback,token launch desk "$groundcrew" desk
+    if ! await_ready desk 20 is_listening "$port"; then
+        show_log desk
+        return 1
+    fi
+    say "The desk is ready at $(desk_url) ($(since "$begun"))."
+}
+
 check_worker() {
     if ! is_running worker; then
         warn "The worker has ended."
@@ -121,6 +144,7 @@ show_where_to_look() {
         'groundcrew trace show ID' 'one trace with its audits' \
         "$psql \"\$DATABASE_URL\"" 'the tables, in the schema groundcrew' \
         '.groundcrew/log/' 'what each part has logged' \
+        "$(desk_url)/v1/gate" 'the gate: docs/gate.md' \
         './dev status' 'what runs' \
         './dev down' 'stop it all'
     if [[ -z $outside_broker ]]; then
@@ -135,10 +159,10 @@ stay() {
     trap 'exit 0' INT
     say ''
     say 'Everything stays up until Ctrl-C.'
-    while is_running worker && { [[ -n $outside_judge ]] || is_running judge; }; do
+    while is_running worker && is_running desk && { [[ -n $outside_judge ]] || is_running judge; }; do
         sleep 0.5
     done
-    for name in worker judge; do
+    for name in worker judge desk; do
         # ./dev down in another shell removes the record; a process that fell over leaves it.
         if ! is_running "$name" && [[ -e $STATE/run/$name.pid ]]; then
             warn "The $name has ended by itself."
@@ -188,6 +212,7 @@ command_up() {
         say "The judge at $(without_password "$outside_judge") is used."
     fi
     start_worker
+    start_desk
     record_outside
 
     "$groundcrew" publish "$TRACES"
@@ -231,6 +256,12 @@ command_status() {
     fi
     status_line judge judge "$outside_judge" "$(practice_url || true)" || all_up=false
     status_line worker worker '' '' || all_up=false
+    if is_running desk; then
+        # A line of its own shape, for people and scripts alike.
+        printf 'desk %s\n' "$(desk_url)"
+    else
+        status_line desk desk '' '' || all_up=false
+    fi
     $all_up || exit 3
 }
 

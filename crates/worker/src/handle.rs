@@ -13,9 +13,9 @@ use tokio_util::sync::CancellationToken;
 use trace::{Kind, Problem, Trace};
 
 use crate::audit::{Circumstances, Fate, settle};
-use crate::patience::{GivenUp, chain, persist};
 use crate::worker::Context;
 use ::audit::record::TraceRecord;
+use durable::{GivenUp, chain, persist};
 
 /// Takes one delivery to its end. Whatever happens, it is acked, parked or handed back.
 pub(crate) async fn handle(context: &Context, delivery: Delivery, abort: &CancellationToken) {
@@ -116,7 +116,7 @@ async fn audits(
     };
     let circumstances = Circumstances {
         delivery,
-        terms: Terms { urgency, until: Some(until) },
+        terms: Terms { urgency, until: Some(until), ..Terms::default() },
         generation: delivery.envelope.generation,
         first_seen: delivery.envelope.first_seen.unwrap_or_else(Utc::now),
         reply_to: reply_to(context, &delivery.envelope),

@@ -10,10 +10,8 @@ use store::{Finished, Store};
 use tokio_util::sync::CancellationToken;
 use trace::{Kind, Trace};
 
-use crate::audit::Durable;
-use crate::patience::{GivenUp, persist};
 use crate::settings::Settings;
-use crate::spend::Purses;
+use durable::{Durable, GivenUp, Purses, persist};
 
 /// What is to be judged again.
 #[derive(Debug, Clone)]
@@ -107,6 +105,7 @@ impl Replayer {
             requirements: project.requirements,
             routing: project.routing.clone(),
             policy: self.settings.policy(again.kind),
+            gate: None,
         };
         let sink = Durable::new(&self.store, &self.purses, project, stop);
         match self.runner.run(delivery, &sink, stop).await? {

@@ -10,7 +10,7 @@ use store::SampledOut;
 use uuid::Uuid;
 
 use crate::fixture::{Database, in_database};
-use crate::sample::{ending, passed, trace, trace_with, unjudged};
+use crate::sample::{ending, gated, passed, trace, trace_with, unjudged};
 
 async fn relations(database: &Database, schema: &str) -> Vec<String> {
     sqlx::query_scalar(
@@ -49,16 +49,17 @@ async fn an_analyst_reads_the_views_and_nothing_else() {
         let mut later = unjudged(&trace("a"), Disposition::Refused);
         later.key.generation = 1;
         store.finish(&later).await.unwrap();
+        store.finish(&gated(&trace("g"))).await.unwrap();
         let (mut analyst, role) = analyst(&database).await;
         let views = relations(&database, "analytics").await;
-        assert_eq!(views.len(), 10);
+        assert_eq!(views.len(), 11);
         for view in views {
             let sql = AssertSqlSafe(format!("select count(*) from analytics.{view}"));
             let rows: i64 = sqlx::query_scalar(sql).fetch_one(&mut analyst).await.unwrap();
             assert!(rows > 0, "analytics.{view}");
         }
         let tables = relations(&database, "groundcrew").await;
-        assert_eq!(tables.len(), 22, "the list of migrations is one of them");
+        assert_eq!(tables.len(), 24, "the list of migrations is one of them");
         for table in tables {
             let sql = AssertSqlSafe(format!("select count(*) from groundcrew.{table}"));
             let error = sqlx::query(sql).execute(&mut analyst).await.unwrap_err();

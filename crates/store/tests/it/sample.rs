@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
+use audit::gate::{Action, Answer, Resolution};
 use audit::policy::{Class, Remedy};
-use audit::record::{Attempt, AuditKey, Ending, Event, Opening, TraceRecord, derived_id};
+use audit::record::{
+    Attempt, AuditKey, Ending, Event, GateCall, GateChannel, GateEnd, GateOutcome, Opening, TraceRecord,
+    derived_id,
+};
 use audit::routing::{Decision, Disposition, Reason, Routed};
 use audit::{
     Claim, Confidence, Discrepancy, Doubt, Evidence, Fabrication, MatchGrade, Omission, Report, Role,
@@ -173,6 +177,7 @@ pub fn ending(trace: &Trace) -> Ending {
     };
     Ending {
         events: vec![event("result", "audit.escalated"), event("review", "review.opened")],
+        gate: None,
         key,
         opening: opening("n0nce"),
         trace: std::sync::Arc::new(record(trace)),
@@ -201,6 +206,41 @@ pub fn ending(trace: &Trace) -> Ending {
     }
 }
 
+/// The end of an audit that was a call of the gate.
+pub fn gated(trace: &Trace) -> Ending {
+    let mut ending = ending(trace);
+    ending.key.kind = Kind::Gate;
+    let call = GateCall {
+        id: derived_id(ending.key.id(), "gate_call"),
+        channel: GateChannel::Http,
+        caller: Some("a\0b".into()),
+        session: Some("s".into()),
+        regenerations: 1,
+        idempotency_key: Some("k".into()),
+        body_hash: Some([9; 32]),
+        deadline: Some(Duration::from_secs(5)),
+        received_at: at(0),
+    };
+    let resolution = Resolution {
+        verdict: Answer::Ungrounded,
+        action: Action::Block,
+        redacted: None,
+        instruction: None,
+        regenerations_left: 1,
+        why: "claims are not grounded".into(),
+        exhausted: false,
+    };
+    let gate = GateEnd {
+        call,
+        resolution,
+        outcome: GateOutcome::Judged,
+        judged_for: Duration::from_millis(700),
+        total: Some(Duration::from_millis(705)),
+        response: Some("{\"action\":\"block\"}".into()),
+    };
+    Ending { gate: Some(gate), events: Vec::new(), ..ending }
+}
+
 /// The end of an audit that was never asked about.
 pub fn unjudged(trace: &Trace, disposition: Disposition) -> Ending {
     Ending {
@@ -209,6 +249,7 @@ pub fn unjudged(trace: &Trace, disposition: Disposition) -> Ending {
         routed: Routed::unjudged(disposition),
         trace_problems: vec![Problem::new("$.answer", "missing")],
         events: Vec::new(),
+        gate: None,
         ..ending(trace)
     }
 }
