@@ -1,8 +1,10 @@
 //! What stands in an answer and says nothing: list marks, citations, links, emphasis.
 
 use super::chars::{digit, is_bullet, is_letter, is_word, leading_word};
+use super::data;
 use super::numbers;
 use super::sentences::Kept;
+use super::windows::Windows;
 
 /// What a line begins with.
 #[derive(Debug, Clone, Copy, Default)]
@@ -24,12 +26,19 @@ pub(super) fn is_rule_line(line: &[Kept]) -> bool {
 pub(super) fn fence(line: &str) -> Option<bool> {
     let info = line.trim().strip_prefix("```").or_else(|| line.trim().strip_prefix("~~~"))?;
     let name = info.trim_matches(|c: char| matches!(c, '`' | '~') || c.is_whitespace()).to_ascii_lowercase();
-    Some(!matches!(name.as_str(), "" | "text" | "txt" | "plaintext" | "markdown" | "md"))
+    // The values of data are statements, in whatever frame.
+    Some(!matches!(
+        name.as_str(),
+        "" | "text" | "txt" | "plaintext" | "markdown" | "md" | "json" | "jsonl" | "json5" | "ndjson"
+    ))
 }
 
 /// Whether a line only names a source. One that goes on with an amount states it: `Source: take 500 mg.`
 pub(super) fn names_source(line: &str) -> bool {
-    line.split_once([':', '：']).is_some_and(|(label, rest)| heads_sources(label) && !states_amount(rest))
+    let names = |(label, rest): (&str, &str)| {
+        !label.trim_start().starts_with('{') && heads_sources(label) && !states_amount(rest)
+    };
+    line.split_once([':', '：']).is_some_and(names)
 }
 
 /// Whether a line has a number that is no year, no date, no page and no mark, and a word behind it: such a line says
@@ -46,17 +55,19 @@ pub(crate) fn states_amount(line: &str) -> bool {
         return false;
     }
     let found = numbers::numbers(line);
+    let windows = Windows::of(line);
     let is_amount = |number: &numbers::Number| {
-        let chars: Vec<char> = line.chars().collect();
-        let before: String = chars[..number.span.start.min(chars.len())].iter().collect();
-        let after: String = chars[number.span.end.min(chars.len())..].iter().collect();
+        let is_year = number.text.len() == 4 && number.text.starts_with(['1', '2']);
+        if number.form != numbers::Form::Digits || is_year {
+            return false;
+        }
+        let (before, after) = windows.around(number.span);
         let last = before.split_whitespace().next_back().unwrap_or_default();
         let last = last.trim_matches(|c: char| !c.is_alphanumeric() && c != '§').to_lowercase();
         let is_place = PLACES.contains(&format!(" {last} ")) && !last.is_empty();
-        let is_year = number.text.len() == 4 && number.text.starts_with(['1', '2']);
         let has_unit = after.trim_start().starts_with(|c: char| is_letter(c) || matches!(c, '%' | '°' | '€'))
             && !after.starts_with(['-', '_', '.', '/']);
-        number.form == numbers::Form::Digits && !is_place && !is_year && has_unit
+        !is_place && has_unit
     };
     let is_dated =
         found.iter().any(|number| numbers::words::month(&leading_word(number.text.chars(), 12)).is_some());
@@ -133,7 +144,7 @@ fn is_blank_at(line: &[Kept], at: usize) -> bool {
 /// `-`, `•`, `[x]`.
 fn bullet(line: &[Kept]) -> Option<usize> {
     let first = line.first()?.0;
-    if is_bullet(first) {
+    if is_bullet(first) || matches!(first, '✓' | '✔') {
         return Some(1);
     }
     if matches!(first, '-' | '*' | '+' | '–' | '—' | '>') && is_blank_at(line, 1) {
@@ -211,8 +222,12 @@ fn label(line: &[Kept]) -> Option<usize> {
 pub(super) fn clean(line: &[Kept]) -> Vec<Kept> {
     let mut out: Vec<Kept> = Vec::with_capacity(line.len());
     let mut at = 0;
+    let is_data = data::holds_object(line);
     while let Some((c, place)) = line.get(at).copied() {
-        if let Some(length) = removed(line, at) {
+        if let Some((c, length)) = Some(&line[at..]).filter(|_| is_data && c == '\\').and_then(data::escape) {
+            out.push((c, place));
+            at += length;
+        } else if let Some(length) = removed(line, at) {
             at += length;
             drop_mark(line, at, place, &mut out);
         } else if let Some((text, length)) = link(&line[at..]) {
@@ -280,7 +295,7 @@ fn removed(line: &[Kept], at: usize) -> Option<usize> {
             (digits > 0 && !is_power).then_some(digits + 1)
         }
         '<' => tag(rest),
-        '{' => data(rest).or_else(|| {
+        '{' => data::report(rest).or_else(|| {
             let length = group(rest, '}')?;
             rest[1..length - 1].iter().all(|(c, _)| digit(*c).is_some() || *c == ',').then_some(length)
         }),
@@ -295,27 +310,6 @@ fn group(rest: &[Kept], closing: char) -> Option<usize> {
     let length = rest.iter().take(82).position(|(c, _)| *c == closing)? + 1;
     let inner = &rest[1..length - 1];
     (!inner.is_empty() && !inner.iter().any(|(c, _)| *c == opening)).then_some(length)
-}
-
-/// The length of a JSON object in a text: data, and nobody's statement.
-fn data(rest: &[Kept]) -> Option<usize> {
-    let mut depth = 0_usize;
-    let mut has_key = false;
-    for (at, (c, _)) in rest.iter().enumerate().take(4096) {
-        match c {
-            '{' => depth += 1,
-            '}' => depth -= 1,
-            ':' => {
-                has_key |=
-                    rest[..at].iter().rev().find(|(c, _)| !c.is_whitespace()).is_some_and(|(c, _)| *c == '"')
-            }
-            _ => {}
-        }
-        if depth == 0 {
-            return has_key.then_some(at + 1);
-        }
-    }
-    None
 }
 
 fn is_citation(inner: &[Kept], is_square: bool) -> bool {
@@ -417,7 +411,11 @@ fn link(rest: &[Kept]) -> Option<(&[Kept], usize)> {
     if rest.get(text)?.0 != '(' {
         return None;
     }
-    let address = rest[text..].iter().take(2000).position(|(c, _)| *c == ')')? + 1;
+    // Where a bracket stands, another link begins.
+    let address = rest[text..].iter().take(2000).position(|(c, _)| matches!(c, ')' | '['))? + 1;
+    if rest[text + address - 1].0 != ')' {
+        return None;
+    }
     let inner = &rest[1..text - 1];
     let shown = if is_citation(inner, true) { &inner[..0] } else { inner };
     Some((shown, text + address))

@@ -6,6 +6,7 @@
 pub(crate) mod chars;
 mod classes;
 pub(crate) mod commas;
+mod data;
 pub(crate) mod fixed;
 pub(crate) mod fold;
 mod folded;
@@ -16,6 +17,7 @@ pub(crate) mod numbers;
 mod sentences;
 mod signs;
 mod stop_words;
+pub(crate) mod windows;
 mod words;
 
 pub(crate) use marks::states_amount;

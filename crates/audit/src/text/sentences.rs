@@ -280,11 +280,13 @@ fn borders(text: &str) -> Vec<usize> {
 
 /// "Here are two facts: ..." in one line: where the announcement ends.
 fn announcement(text: &str) -> Option<usize> {
+    /// A longer sentence says more than what follows.
+    const LONGEST: usize = 100;
     const OPENINGS: [&str; 5] = ["Here are ", "Here is ", "Here's ", "Below ", "The following "];
     let body = text.trim_start();
     OPENINGS.iter().any(|opening| body.starts_with(opening)).then_some(())?;
-    let colon = text.find(": ")? + 1;
-    (text[..colon].chars().count() <= 100).then_some(colon)
+    let colon = text.char_indices().take(LONGEST).map(|(at, _)| at).find(|at| text[*at..].starts_with(": "));
+    colon.map(|at| at + 1)
 }
 
 /// Whether a full stop belonged to an abbreviation, an initial or a German date.
@@ -386,7 +388,7 @@ mod tests {
     fn code_data_sources_and_orders_are_no_statements() {
         for text in [
             "```python\nx = 5\n```",
-            "Result: {\"faithfulness_score\": 1.0, \"claim_analysis\": [{\"a\": 2}]}",
+            "Result: {\"faithfulness_score\": 1.0, \"claim_analysis\": [{\"verdict\": \"grounded\"}]}",
             "## References\n1. Roth, On bells, 2020.\n\n2. Ibid., p. 5.",
             "Sources:\n- timetable 2024",
             "Source: timetable of 2024.",
@@ -401,6 +403,24 @@ mod tests {
             ["It costs 5 euro.", "It rains."]
         );
         assert_eq!(statements("## Sources of income\nIt made 5 euro."), ["It made 5 euro."]);
+    }
+
+    #[test]
+    fn what_json_says_is_said() {
+        for text in [
+            "{\"dose_mg\": 500, \"drug\": \"aspirin\"}",
+            "Here: {\"answer\": \"Take 500 mg of aspirin every hour.\"}",
+            "```json\n{\"dose\": \"500 mg\"}\n```",
+            "{\"a\": 500}\n{\"a\": 501}",
+            "<tool_call>{\"name\": \"dose\", \"arguments\": {\"mg\": 500}}</tool_call>",
+            "{\"verdict\": \"grounded\", \"dose\": 500}",
+            "{\"verdict\": \"take 500 mg\"}",
+            "{\"claim_text\": \"the drug kills people\"}",
+            "{\"source\": \"x\", \"dose\": \"500 mg\"}",
+        ] {
+            assert!(!statements(text).is_empty(), "{text}");
+        }
+        assert_eq!(statements(r#"{"a": "One\nTwo \"x\" caf\u00e9"}"#), [r#"{"a": "One Two "x" café"}"#]);
     }
 
     #[test]

@@ -23,7 +23,9 @@ pub struct Answer {
     answer: Vocabulary,
     query: Vocabulary,
     /// Numbers of answer and query.
-    numbers: Pool,
+    pub(super) numbers: Pool,
+    /// The sentences in which each reading of a number stands.
+    places_of_numbers: HashMap<String, Vec<usize>>,
     /// How many content words the answer has.
     size: usize,
     /// Whether the answer says yes or no to the question and so makes the question's words its own.
@@ -38,7 +40,6 @@ pub(super) struct Prepared {
     pub(super) words: Vec<String>,
     pub(super) content: Vec<String>,
     pub(super) numbers: Vec<Number>,
-    pub(super) pool: Pool,
     pub(super) is_in_section: bool,
 }
 
@@ -59,6 +60,10 @@ pub struct Checked {
     pub left_out: Vec<Span>,
     /// Claims that say in other words what an earlier one says of the same sentence.
     pub restated: Vec<usize>,
+    /// Claims with a number in words that the answer has not, and the number.
+    pub added: Vec<(usize, String)>,
+    /// Claims with a word of the evidence where the answer has another.
+    pub following: Vec<usize>,
     /// Oddities that were tolerated.
     pub notes: Vec<String>,
 }
@@ -73,6 +78,7 @@ impl Answer {
             trace.chunks().iter().filter_map(|chunk| chunk.source_id.as_deref()).filter(has_digit).collect();
         let mut answer = Vocabulary::default();
         let mut sentences = Vec::new();
+        let mut places_of_numbers: HashMap<String, Vec<usize>> = HashMap::new();
         for (at, sentence) in text::sentences(text).into_iter().enumerate() {
             let words = words(&sentence.text);
             answer.add(at, &sentence.text, &words);
@@ -83,9 +89,16 @@ impl Answer {
             leave_counters(&sentence.text, &mut numbers);
             let is_in_section =
                 section.is_none_or(|section| (section.start..section.end).contains(&sentence.span.start));
-            let mut pool = Pool::default();
-            pool.add(&numbers);
-            sentences.push(Prepared { sentence, words, content, numbers, pool, is_in_section });
+            for key in numbers.iter().flat_map(Number::keys) {
+                match places_of_numbers.get_mut(key) {
+                    Some(places) if places.last() == Some(&at) => {}
+                    Some(places) => places.push(at),
+                    None => {
+                        places_of_numbers.insert(key.to_owned(), vec![at]);
+                    }
+                }
+            }
+            sentences.push(Prepared { sentence, words, content, numbers, is_in_section });
         }
         let mut all = Pool::of([query]);
         all.add_digits(text);
@@ -98,6 +111,7 @@ impl Answer {
             answer,
             query: Vocabulary::of(query),
             numbers: all,
+            places_of_numbers,
             size,
             affirms,
             written: format!("{text}\n{query}"),
@@ -108,15 +122,16 @@ impl Answer {
     /// `evidence`: where the answer's abbreviations and pronouns may be written out.
     pub fn check(&self, claims: &[Listed], list: &str, evidence: &Corpus<'_>) -> Checked {
         let mut checked = Checked { has_statements: self.has_statements(), ..Checked::default() };
-        let mut lookup = Lookup { answer: self, known: HashMap::new() };
+        let mut lookup = Lookup::new(self);
         let written_out = WrittenOut::new(self.all_words(), evidence);
+        let mut aligned = Vec::with_capacity(claims.len());
         for claim in claims {
             let mut alignment = lookup.align(claim);
-            checked.spans.push(alignment.span);
+            aligned.push(alignment.sentence);
+            let sentence = alignment.sentence.and_then(|at| self.sentences.get(at));
+            checked.spans.push(sentence.map(|it| it.sentence.span));
             if alignment.known * 2 < claim.content.len() {
-                let has_pronoun = self.sentences.iter().any(|it| {
-                    Some(it.sentence.span) == alignment.span && it.words.iter().any(|word| is_pronoun(word))
-                });
+                let has_pronoun = sentence.is_some_and(|it| it.words.iter().any(|word| is_pronoun(word)));
                 let resolved = written_out.resolve(claim, has_pronoun, |word| !self.knows(word));
                 if resolved > 0 {
                     alignment.known += resolved;
@@ -130,7 +145,15 @@ impl Answer {
         }
         checked.restated = self.restated(claims, &checked.spans);
         checked.turned = self.turned(claims, &checked.spans);
+        checked.turned.extend(self.misnumbered(claims));
+        checked.turned.sort_unstable();
+        checked.turned.dedup();
+        let (exchanged, added) = self.exchanged(claims, &aligned);
+        checked.problems.extend(exchanged);
+        checked.added = added;
         let held = self.held(claims);
+        checked.following = self.following(claims, &aligned, &held, &written_out, evidence);
+        checked.following.retain(|at| !checked.turned.contains(at));
         if !claims.is_empty() {
             checked.left_out = self.left_out(&held, &checked.spans);
         }
@@ -159,8 +182,8 @@ impl Answer {
                 SentenceKind::Question => Some(at) == last && self.sentences.len() == 1,
                 SentenceKind::Statement | SentenceKind::Remark | SentenceKind::Mark => false,
             };
-            let states = prepared.content.len() >= ENOUGH && text::states_amount(&prepared.sentence.text);
-            (prepared.is_in_section && is_kind && states).then_some(prepared)
+            let states = || prepared.content.len() >= ENOUGH && text::states_amount(&prepared.sentence.text);
+            (prepared.is_in_section && is_kind && states()).then_some(prepared)
         })
     }
 
@@ -169,7 +192,7 @@ impl Answer {
         &self.written
     }
 
-    fn knows(&self, word: &str) -> bool {
+    pub(super) fn knows(&self, word: &str) -> bool {
         self.answer.holds(word) || self.query.holds(word)
     }
 
@@ -221,12 +244,13 @@ impl Answer {
         const ENOUGH: usize = 3;
         /// An answer of which more is left out is not read any better for a longer list.
         const MOST: usize = 20;
+        let spoken_of: HashSet<Span> = spans.iter().flatten().copied().collect();
         self.statements()
             .chain(self.hidden_statements())
             .filter(|prepared| {
                 let words = prepared.content.len();
                 let held = prepared.content.iter().filter(|word| held.contains(word.as_str())).count();
-                let is_spoken_of = || spans.contains(&Some(prepared.sentence.span));
+                let is_spoken_of = || spoken_of.contains(&prepared.sentence.span);
                 words >= ENOUGH
                     && (held * 3 < words || (held * 2 <= words && !is_spoken_of()))
                     && !reply::is_refusal(&prepared.sentence.text)
@@ -321,7 +345,7 @@ impl Answer {
 /// How a claim stands to the answer.
 struct Alignment {
     /// The sentence that shares most with it.
-    span: Option<Span>,
+    sentence: Option<usize>,
     /// How many of its content words stand in the answer.
     held: usize,
     /// How many stand in the answer or in the question.
@@ -332,6 +356,11 @@ struct Alignment {
 struct Lookup<'a> {
     answer: &'a Answer,
     known: HashMap<&'a str, Places>,
+    /// For each sentence what it shares with the claim at hand; zero between claims.
+    shared: Vec<usize>,
+    /// For each sentence the last number that was counted for it, each by its round.
+    counted: Vec<usize>,
+    round: usize,
 }
 
 struct Places {
@@ -340,9 +369,15 @@ struct Places {
 }
 
 impl<'a> Lookup<'a> {
+    fn new(answer: &'a Answer) -> Self {
+        let size = answer.sentences.len();
+        Self { answer, known: HashMap::new(), shared: vec![0; size], counted: vec![0; size], round: 0 }
+    }
+
     fn align(&mut self, claim: &'a Listed) -> Alignment {
         let answer = self.answer;
-        let mut shared = vec![0_usize; answer.sentences.len()];
+        // Only the sentences that share something are looked at: of many, most share nothing.
+        let mut touched: Vec<usize> = Vec::new();
         let (mut held, mut known) = (0, 0);
         for word in &claim.content {
             let places = self.known.entry(word).or_insert_with(|| Places {
@@ -352,28 +387,32 @@ impl<'a> Lookup<'a> {
             held += usize::from(!places.sentences.is_empty());
             known += usize::from(places.is_in_query || !places.sentences.is_empty());
             for place in &places.sentences {
-                shared[*place] += 2;
+                touched.extend((self.shared[*place] == 0).then_some(*place));
+                self.shared[*place] += 2;
             }
         }
-        if !claim.numbers.is_empty() {
-            for (prepared, count) in
-                answer.sentences.iter().zip(&mut shared).filter(|(prepared, _)| !prepared.numbers.is_empty())
-            {
-                *count +=
-                    3 * claim.numbers.iter().filter(|number| prepared.pool.holds_loosely(number)).count();
+        for number in &claim.numbers {
+            self.round += 1;
+            for place in number.keys().filter_map(|key| answer.places_of_numbers.get(key)).flatten() {
+                if std::mem::replace(&mut self.counted[*place], self.round) != self.round {
+                    touched.extend((self.shared[*place] == 0).then_some(*place));
+                    self.shared[*place] += 3;
+                }
             }
         }
-        let best = shared
+        let best = touched
             .iter()
-            .enumerate()
-            .filter(|(_, count)| **count > 0)
-            .max_by_key(|(at, count)| (**count, answer.sentences[*at].is_in_section, usize::MAX - at));
-        Alignment { span: best.map(|(at, _)| answer.sentences[at].sentence.span), held, known }
+            .copied()
+            .max_by_key(|at| (self.shared[*at], answer.sentences[*at].is_in_section, usize::MAX - at));
+        for at in touched {
+            self.shared[at] = 0;
+        }
+        Alignment { sentence: best, held, known }
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use serde_json::json;
 
@@ -392,6 +431,38 @@ mod tests {
         let listed: Vec<Listed> =
             claims.iter().enumerate().map(|(at, claim)| Listed::new(claim, format!("$[{at}]"))).collect();
         Answer::new(&trace(ANSWER), section).check(&listed, "$", &Corpus::of(&[]))
+    }
+
+    /// Whether the claims are refused as claims about this answer.
+    pub(in crate::verify) fn refused(answer: &str, claims: &[&str]) -> bool {
+        let checked = checked(answer, claims, &[]);
+        checked.problems.iter().any(|problem| problem.code == Code::InventedClaim)
+    }
+
+    /// The doubts about these claims next to this answer.
+    pub(in crate::verify) fn doubted(answer: &str, claims: &[&str]) -> Vec<String> {
+        let checked = checked(answer, claims, &[]);
+        let turned = checked.turned.iter().map(|_| "claim_turned_around");
+        let added = checked.added.iter().map(|_| "number_not_in_answer");
+        turned.chain(added).map(str::to_owned).collect()
+    }
+
+    pub(in crate::verify) fn checked(answer: &str, claims: &[&str], evidence: &[&str]) -> Checked {
+        let mut trace = trace(answer);
+        trace.query = Some("What?".to_owned());
+        let passage = |text| crate::evidence::Passage {
+            source_id: "s",
+            text,
+            url: None,
+            title: None,
+            rank: None,
+            score: None,
+            metadata: None,
+        };
+        let passages: Vec<_> = evidence.iter().map(|text| passage(*text)).collect();
+        let listed: Vec<Listed> =
+            claims.iter().enumerate().map(|(at, claim)| Listed::new(claim, format!("$[{at}]"))).collect();
+        Answer::new(&trace, None).check(&listed, "$", &Corpus::of(&passages))
     }
 
     fn codes(checked: &Checked) -> Vec<Code> {

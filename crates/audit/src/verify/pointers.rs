@@ -1,7 +1,7 @@
 //! Numbers of an answer that point to a source and state nothing.
 
-use crate::report::Span;
-use crate::text::{self, Number, Pool};
+use crate::text::windows::Windows;
+use crate::text::{Number, Pool};
 
 /// Takes out the numbers of source ids that a sentence cites in brackets: `[Section 3.2]` states no 3.2.
 pub(super) fn leave_citations(sentence: &str, ids: &[&str], found: &mut Vec<Number>) {
@@ -22,9 +22,7 @@ pub(super) fn leave_citations(sentence: &str, ids: &[&str], found: &mut Vec<Numb
 
 /// Takes out numbers that point to a source and state nothing: `Source 2`, `the 3 documents`, `(Miller, 2020, p. 7)`.
 pub(super) fn leave_pointers(sentence: &str, found: &mut Vec<Number>) {
-    /// No sentence is longer; a row of numbers is, and looking around each of them would take for ever.
-    const LONGEST: usize = 4000;
-    if found.is_empty() || sentence.len() > LONGEST {
+    if found.is_empty() {
         return;
     }
     const BEFORE: &str =
@@ -32,9 +30,9 @@ pub(super) fn leave_pointers(sentence: &str, found: &mut Vec<Number>) {
     const AFTER: &str =
         " documents sources passages chunks contexts excerpts dokumente quellen fuentes documentos ";
     let listed = |word: &str, words: &str| !word.is_empty() && words.contains(&format!(" {word} "));
+    let windows = Windows::of(sentence);
     found.retain(|number| {
-        let before = text::slice(sentence, Span { start: 0, end: number.span.start });
-        let after = text::slice(sentence, Span { start: number.span.end, end: usize::MAX });
+        let (before, after) = windows.around(number.span);
         let word = |part: &str| part.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
         let previous = before.split_whitespace().next_back().map(word).unwrap_or_default();
         let next = after.split_whitespace().next().map(word).unwrap_or_default();

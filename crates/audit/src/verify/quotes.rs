@@ -13,6 +13,7 @@ use super::ids::Ids;
 use super::near;
 use crate::evidence::{Basis, Passage};
 use crate::report::{MatchGrade, Span};
+use crate::text::chars::is_spaced_word;
 use crate::text::fold::{Case, Folded, fold};
 use crate::text::{commas, markup};
 
@@ -163,6 +164,18 @@ impl<'a> Corpus<'a> {
         matches!(self.find(text, Scope::Anywhere), Err(Missing::Nowhere(None)))
     }
 
+    /// Whether a word with this folded beginning stands in a chunk.
+    pub(super) fn mentions(&self, beginning: &str) -> bool {
+        /// So often it may stand inside of other words.
+        const MOST: usize = 1000;
+        let finder = Finder::new(beginning);
+        self.chunks.iter().any(|chunk| {
+            let text = chunk.folded().text.as_str();
+            let mut places = finder.find_iter(text.as_bytes()).take(MOST);
+            places.any(|at| !text[..at].chars().next_back().is_some_and(is_spaced_word))
+        })
+    }
+
     /// The texts of the chunks.
     pub fn texts(&self) -> impl Iterator<Item = &'a str> {
         self.chunks.iter().map(|chunk| chunk.text)
@@ -226,6 +239,9 @@ impl<'a> Corpus<'a> {
         let mut alterations = hit.alterations;
         if alterations::is_denial_cut_off(chunk.text, &hit.range) {
             alterations.push(Alteration::DenialCutOff);
+        }
+        if alterations::is_limit_cut_off(chunk.text, &hit.range) {
+            alterations.push(Alteration::LimitCutOff);
         }
         let start = chunk.text[..hit.range.start].chars().count();
         let span = Span { start, end: start + chunk.text[hit.range].chars().count() };

@@ -1,8 +1,9 @@
 //! What claims say, next to their sentences and to each other: the opposite, or the same again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::claims::{Answer, Prepared};
+use super::exchanged::has_words_exchanged;
 use super::listed::Listed;
 use crate::report::Span;
 use crate::text::negation::opposite;
@@ -42,14 +43,17 @@ impl Answer {
         let sentence_of = |span: &Option<Span>| span.and_then(|span| by_span.get(&span).copied());
         let is_turned = |claim: &Listed, prepared: &Prepared| {
             let is_negated = prepared.words.iter().any(|word| denies(word));
-            let shared = claim.content.iter().filter(|word| prepared.content.contains(word)).count();
             // Nearly the same words: a sentence that says more than the claim may deny something else.
+            let is_as_long = prepared.content.len() <= claim.content.len() + 1;
+            let shared = if is_as_long { shared(&claim.content, &prepared.content) } else { 0 };
             let is_near =
                 shared > 0 && shared + 1 >= claim.content.len() && shared + 1 >= prepared.content.len();
             let is_reversed = || opposite(&claim.content, &prepared.content);
             (is_near && shared > 1 && is_negated != claim.is_negated())
                 || (is_near && is_negated == claim.is_negated() && is_reversed())
                 || has_numbers_exchanged(claim, prepared)
+                || has_words_exchanged(&claim.words, &prepared.words)
+                || has_other_units(claim, prepared)
         };
         claims
             .iter()
@@ -59,6 +63,28 @@ impl Answer {
             .map(|(at, _)| at)
             .collect()
     }
+}
+
+/// How many of these words are among those.
+pub(super) fn shared(these: &[String], those: &[String]) -> usize {
+    /// From so many on a table is quicker than a walk for each.
+    const MANY: usize = 64;
+    if those.len() < MANY {
+        return these.iter().filter(|word| those.contains(word)).count();
+    }
+    let those: HashSet<&String> = those.iter().collect();
+    these.iter().filter(|word| those.contains(word)).count()
+}
+
+/// Whether a number of the claim has another unit or limit in its sentence.
+fn has_other_units(claim: &Listed, prepared: &Prepared) -> bool {
+    /// A row of numbers is no sentence that a unit decides.
+    const MOST: usize = 40;
+    let shares = |number: &Number| prepared.numbers.iter().any(|other| number.says_the_same(other));
+    prepared.numbers.len() < MOST
+        && claim.numbers.len() < MOST
+        && claim.numbers.iter().any(shares)
+        && claim.measured_otherwise(&[prepared.sentence.text.as_str()]).is_some()
 }
 
 /// Whether all words are the same and the numbers are, in another order.
