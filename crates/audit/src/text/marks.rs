@@ -36,7 +36,11 @@ pub(super) fn fence(line: &str) -> Option<bool> {
 /// Whether a line only names a source. One that goes on with an amount states it: `Source: take 500 mg.`
 pub(super) fn names_source(line: &str) -> bool {
     let names = |(label, rest): (&str, &str)| {
-        !label.trim_start().starts_with('{') && heads_sources(label) && !states_amount(rest)
+        let words =
+            || rest.split_whitespace().filter(|word| !word.contains("://") && !word.starts_with("www."));
+        !label.trim_start().starts_with('{')
+            && heads_sources(label)
+            && !states_amount(&words().collect::<Vec<_>>().join(" "))
     };
     line.split_once([':', '：']).is_some_and(names)
 }
@@ -44,7 +48,8 @@ pub(super) fn names_source(line: &str) -> bool {
 /// Whether a line has a number that is no year, no date, no page and no mark, and a word behind it: such a line says
 /// something wherever it stands, in a list of sources or in a frame of code.
 pub(crate) fn states_amount(line: &str) -> bool {
-    const ENOUGH: usize = 3;
+    /// Words and numbers together, of them two words at least: "500 people died in 2020", and not "10 tips".
+    const ENOUGH: usize = 4;
     const PLACES: &str = " p pp page pages s seite seiten section sections sec chapter ch vol volume no nr number table figure \
         fig line lines rule article art part version v doc document source isbn issn doi § edition ed cap pos ";
     // Nothing is read for its words that has no number to begin with.
@@ -71,7 +76,8 @@ pub(crate) fn states_amount(line: &str) -> bool {
     };
     let is_dated =
         found.iter().any(|number| numbers::words::month(&leading_word(number.text.chars(), 12)).is_some());
-    !is_dated && crate::text::content_words(line).len() >= ENOUGH && found.iter().any(is_amount)
+    let words = || crate::text::content_words(line).len();
+    !is_dated && found.iter().any(is_amount) && (2..).contains(&words()) && words() + found.len() >= ENOUGH
 }
 
 /// Whether a line is the heading of a list of sources, which says nothing about the question.

@@ -6,6 +6,7 @@
 pub(crate) mod chars;
 mod classes;
 pub(crate) mod commas;
+pub(crate) mod compact;
 mod data;
 pub(crate) mod fixed;
 pub(crate) mod fold;
@@ -24,8 +25,8 @@ pub(crate) use marks::states_amount;
 pub(crate) use negation::denies;
 pub use numbers::{Form, Number, Pool, numbers};
 pub use sentences::{Sentence, SentenceKind, sentences};
-pub(crate) use words::rough_stem;
 pub use words::{Vocabulary, content_words, is_content, words};
+pub(crate) use words::{acronyms, rough_stem};
 
 use crate::report::Span;
 

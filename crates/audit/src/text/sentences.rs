@@ -184,6 +184,7 @@ fn kind_of(text: &str) -> SentenceKind {
     match text.trim_end_matches(is_closing).chars().next_back() {
         Some('?' | '？' | '؟' | '\u{37e}' | '՞' | '⁇' | '‽' | '፧') => SentenceKind::Question,
         Some(':' | '：' | '︰' | '﹕') => SentenceKind::LeadIn,
+        _ if names_source(text) => SentenceKind::Mark,
         _ if is_order(text) => SentenceKind::Order,
         _ if is_remark(text) => SentenceKind::Remark,
         _ => SentenceKind::Statement,

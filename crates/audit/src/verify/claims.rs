@@ -12,6 +12,7 @@ use crate::text::{self, Form, Number, Pool, Sentence, SentenceKind, Vocabulary, 
 
 use super::Corpus;
 use super::listed::{Listed, Sayings, telling};
+use super::measures::is_measuring;
 use super::pointers::{leave_citations, leave_counters, leave_pointers};
 use super::pronouns::{WrittenOut, is_pronoun};
 use super::senses::is_yes_or_no;
@@ -82,7 +83,9 @@ impl Answer {
         for (at, sentence) in text::sentences(text).into_iter().enumerate() {
             let words = words(&sentence.text);
             answer.add(at, &sentence.text, &words);
-            let content = words.iter().filter(|word| text::is_content(word)).cloned().collect();
+            let acronyms = text::acronyms(&sentence.text);
+            let is_content = |word: &&String| text::is_content(word) || acronyms.contains(word);
+            let content = words.iter().filter(is_content).cloned().collect();
             let mut numbers = numbers(&sentence.text);
             leave_citations(&sentence.text, &cited, &mut numbers);
             leave_pointers(&sentence.text, &mut numbers);
@@ -133,6 +136,7 @@ impl Answer {
             if alignment.known * 2 < claim.content.len() {
                 let has_pronoun = sentence.is_some_and(|it| it.words.iter().any(|word| is_pronoun(word)));
                 let resolved = written_out.resolve(claim, has_pronoun, |word| !self.knows(word));
+                alignment.known += self.measuring_words(claim, sentence);
                 if resolved > 0 {
                     alignment.known += resolved;
                     let path = &claim.path;
@@ -161,6 +165,18 @@ impl Answer {
         checked.problems.extend(self.gaps(claims, list));
         checked.coverage = self.coverage(&held);
         checked
+    }
+
+    /// How many words of a claim only say what its number counts, as the answer says without them: "the actress, 45" is
+    /// "45 years old", and "80 km/h" is "80 kilometres per hour".
+    fn measuring_words(&self, claim: &Listed, sentence: Option<&Prepared>) -> usize {
+        let is_shared = |number: &Number| {
+            sentence.is_some_and(|sentence| sentence.numbers.iter().any(|other| number.says_the_same(other)))
+        };
+        if !claim.numbers.iter().any(is_shared) {
+            return 0;
+        }
+        claim.content.iter().filter(|word| !self.knows(word) && is_measuring(word)).count()
     }
 
     /// Whether anything is said that can be checked; an answer that declines says nothing.
@@ -242,6 +258,8 @@ impl Answer {
     /// about the statement.
     fn left_out(&self, held: &HashSet<&str>, spans: &[Option<Span>]) -> Vec<Span> {
         const ENOUGH: usize = 3;
+        /// So many words in a row that no claim holds.
+        const CLAUSE: usize = 4;
         /// An answer of which more is left out is not read any better for a longer list.
         const MOST: usize = 20;
         let spoken_of: HashSet<Span> = spans.iter().flatten().copied().collect();
@@ -249,10 +267,23 @@ impl Answer {
             .chain(self.hidden_statements())
             .filter(|prepared| {
                 let words = prepared.content.len();
+                let held_words = held;
                 let held = prepared.content.iter().filter(|word| held.contains(word.as_str())).count();
+                // A clause of its own: "and Smith murdered Jones with a knife".
+                let mut run = 0;
+                let longest_run = prepared
+                    .content
+                    .iter()
+                    .map(|word| {
+                        run = if held_words.contains(word.as_str()) { 0 } else { run + 1 };
+                        run
+                    })
+                    .max();
                 let is_spoken_of = || spoken_of.contains(&prepared.sentence.span);
-                words >= ENOUGH
-                    && (held * 3 < words || (held * 2 <= words && !is_spoken_of()))
+                (words >= ENOUGH || !prepared.sentence.is_statement())
+                    && (held * 3 < words
+                        || (held * 2 <= words && !is_spoken_of())
+                        || longest_run.is_some_and(|run| run >= CLAUSE))
                     && !reply::is_refusal(&prepared.sentence.text)
             })
             .map(|prepared| prepared.sentence.span)
@@ -306,6 +337,10 @@ impl Answer {
         }
         let mut problems = Vec::new();
         for prepared in self.statements() {
+            // "I have no information about that in 2024" says nothing of the year.
+            if claims.is_empty() && declines(&prepared.sentence.text) {
+                continue;
+            }
             let open = prepared
                 .numbers
                 .iter()
@@ -340,6 +375,34 @@ impl Answer {
         #[expect(clippy::cast_precision_loss, reason = "an answer has fewer than 2^52 words")]
         (total > 0).then(|| held as f64 / total as f64)
     }
+}
+
+/// Whether a sentence of an answer says that the writer does not know. "I'm sorry, he died in 2019" does not.
+fn declines(sentence: &str) -> bool {
+    const WORDS: [&str; 18] = [
+        "information",
+        "know",
+        "cannot",
+        "can't",
+        "can’t",
+        "unable",
+        "not able",
+        "no data",
+        "could not",
+        "couldn't",
+        "couldn’t",
+        "informação",
+        "información",
+        "informazioni",
+        "情報",
+        "信息",
+        "정보",
+        "معلومات",
+    ];
+    let lower = sentence.to_lowercase();
+    WORDS.iter().any(|word| lower.contains(word))
+        && reply::is_refusal(sentence)
+        && !text::states_amount(sentence)
 }
 
 /// How a claim stands to the answer.
@@ -503,6 +566,91 @@ pub(super) mod tests {
             codes(&Answer::new(&stated, None).check(&listed, "$", &Corpus::of(&[]))),
             [Code::UncoveredSentence]
         );
+    }
+
+    #[test]
+    fn an_answer_that_declines_needs_no_claims_and_one_that_only_apologises_does() {
+        let code = |answer: &str| codes(&checked(answer, &[], &[]));
+        assert_eq!(code("I'm sorry, but I don't have information about that in 2024."), []);
+        assert_eq!(code("I'm sorry, he died in 2019."), [Code::UncoveredSentence]);
+        assert_eq!(
+            code("I'm sorry, I cannot say more than that 500 people died."),
+            [Code::UncoveredSentence]
+        );
+    }
+
+    #[test]
+    fn years_of_works_and_of_the_writers_knowledge_need_no_claim() {
+        for answer in [
+            "According to Smith et al. (2019), sleep matters.",
+            "According to Smith (2019), sleep matters.",
+            "Roth and Lee (2019) say that sleep matters.",
+            "Smith (2019) found that sleep matters.",
+            "As of my last update in 2023, sleep matters.",
+            "Source: Annual Report 2022, page 14. Sleep matters.",
+        ] {
+            let checked = checked(answer, &["Sleep matters."], &[]);
+            assert!(checked.problems.is_empty(), "{answer}: {:?}", checked.problems);
+        }
+        for answer in [
+            "Sleep matters (2019).",
+            "Sleep matters to the Louvre (1793).",
+            "Sleep matters. Source: 500 people died here in 2020.",
+            "Sleep matters.\n\nSource: https://x.example/z says 500 people died.",
+            "As of my last update, sleep matters to 500 people.",
+        ] {
+            assert_eq!(
+                codes(&checked(answer, &["Sleep matters."], &[])),
+                [Code::UncoveredSentence],
+                "{answer}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_claim_may_write_out_what_its_number_counts() {
+        for (answer, claim) in [
+            ("The actress, 45, has two children.", "The actress is 45 years old."),
+            ("Its top speed: 80 km/h", "It goes 80 kilometres per hour."),
+            ("The WHO was founded in 1948.", "The WHO was established in 1948."),
+            ("IT was founded in 1998.", "IT was established in 1998."),
+            ("In '99 he moved to Leeds.", "He moved to Leeds in 1999."),
+            ("He scored 3/4 of the points.", "He scored three quarters of the points."),
+            ("He scored three quarters of the points.", "He scored 3/4 of the points."),
+            ("2020年（令和2年）に開館しました。", "2020年に開館した。"),
+            ("박물관은 1902년에 개관했습니다.", "박물관이 1902년에 문을 열었다."),
+            ("The roof leaks.", "The roof leaks."),
+        ] {
+            let checked = checked(answer, &[claim], &[]);
+            assert!(checked.problems.is_empty(), "{answer} / {claim}: {:?}", checked.problems);
+        }
+        assert!(refused("The actress, 45, has two children.", &["The actor of 46 is older."]));
+    }
+
+    #[test]
+    fn a_clause_that_no_claim_holds_is_left_out() {
+        let answer = "The hall opens at nine and Smith murdered Jones there with a knife.";
+        assert_eq!(checked(answer, &["The hall opens at nine."], &[]).left_out.len(), 1);
+        let both = ["The hall opens at nine.", "Smith murdered Jones with a knife in the hall."];
+        assert!(checked(answer, &both, &[]).left_out.is_empty());
+        let heading = checked(
+            "The hall opens at nine.\n\n# 500 people died here in 2020",
+            &["The hall opens at nine."],
+            &[],
+        );
+        assert_eq!(heading.left_out.len(), 1);
+        let heading = checked("# Top 10 halls\n\nThe hall opens at nine.", &["The hall opens at nine."], &[]);
+        assert!(heading.left_out.is_empty());
+    }
+
+    #[test]
+    fn a_claim_that_earlier_claims_said_in_parts_counts_no_more() {
+        let answer = "The hall is old, big, red and tall.";
+        let padded =
+            ["The hall is old.", "The hall is big.", "The hall is old and big.", "The hall is tall."];
+        assert_eq!(checked(answer, &padded, &[]).restated, [2]);
+        let honest = ["The hall is old.", "The hall is big.", "The hall is red.", "The hall is tall."];
+        assert!(checked(answer, &honest, &[]).restated.is_empty());
     }
 
     #[test]

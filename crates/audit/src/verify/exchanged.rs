@@ -202,6 +202,13 @@ mod tests {
         let names = doubted("Smith killed Jones in Leeds.", &["Jones killed Smith in Leeds."]);
         assert_eq!(names, ["claim_turned_around"]);
         for (answer, claim) in [
+            ("It costs 5 euro per tablet.", "It costs 5 dollars per tablet."),
+            ("It is 5 g per tablet taken.", "It is 5 mg per tablet taken."),
+            ("At least 5 people came.", "At most 5 people came."),
+        ] {
+            assert_eq!(doubted(answer, &[claim]), ["claim_turned_around"], "{answer} / {claim}");
+        }
+        for (answer, claim) in [
             ("Smith killed Jones in Leeds.", "Jones was killed by Smith in Leeds."),
             ("The mill opened in May.", "In May the mill opened."),
             ("Adults take 250 mg. Children take 500 mg.", "Adults take 250 mg."),

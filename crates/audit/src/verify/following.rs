@@ -107,7 +107,6 @@ mod tests {
                 "The treaty was signed in Paris by the emperor.",
             ),
             ("It rose by 5%.", "It fell by 5%."),
-            ("It costs 5 euro per tablet.", "It costs 5 dollars per tablet."),
             ("The left kidney was removed in Leeds.", "The right kidney was removed in Leeds."),
             ("He opposed the war.", "Smith supported the war."),
             ("Smith opposed the war.", "Smith supported the war."),

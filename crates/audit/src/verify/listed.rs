@@ -27,7 +27,10 @@ impl Listed {
     pub fn new(text: &str, path: String) -> Self {
         let plain = text::plain(text);
         let words = words(&plain);
-        let content = words.iter().filter(|word| text::is_content(word) && !reports(word)).cloned().collect();
+        let acronyms = text::acronyms(&plain);
+        let is_content =
+            |word: &&String| (text::is_content(word) && !reports(word)) || acronyms.contains(word);
+        let content = words.iter().filter(is_content).cloned().collect();
         let numbers = numbers(&plain);
         Self { path, text: text.to_owned(), plain, words, content, numbers }
     }

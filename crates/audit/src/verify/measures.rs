@@ -27,6 +27,11 @@ static KNOWN: LazyLock<HashMap<&str, usize, Quick>> = LazyLock::new(|| {
     units.flat_map(|(unit, words)| words.split_whitespace().map(move |word| (word, unit))).collect()
 });
 
+/// Whether a folded word is a unit, or says that a number is an age.
+pub(super) fn is_measuring(word: &str) -> bool {
+    matches!(word, "old" | "aged" | "age" | "celsius" | "fahrenheit" | "degrees") || KNOWN.contains_key(word)
+}
+
 /// Whether a number is the least or the most that there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Limit {

@@ -17,7 +17,7 @@ impl Answer {
     /// counts once, and a person has to see that it came twice.
     pub(super) fn restated(&self, claims: &[Listed], spans: &[Option<Span>]) -> Vec<usize> {
         let mut seen: HashMap<Gist<'_>, usize> = HashMap::new();
-        let mut restated = Vec::new();
+        let mut restated = padding(claims, spans);
         for (at, (claim, span)) in claims.iter().zip(spans).enumerate() {
             let mut stems: Vec<String> = claim.content.iter().map(|word| text::rough_stem(word)).collect();
             stems.sort_unstable();
@@ -33,6 +33,8 @@ impl Answer {
                 restated.push(at);
             }
         }
+        restated.sort_unstable();
+        restated.dedup();
         restated
     }
 
@@ -63,6 +65,38 @@ impl Answer {
             .map(|(at, _)| at)
             .collect()
     }
+}
+
+/// Claims that say nothing which earlier claims about the same sentence have not said: one of them all of it, or several
+/// of them in parts.
+fn padding(claims: &[Listed], spans: &[Option<Span>]) -> Vec<usize> {
+    /// Claims about one sentence: of more, each would be held against each.
+    const MOST: usize = 60;
+    let mut earlier: HashMap<Span, Vec<usize>> = HashMap::new();
+    let mut found = Vec::new();
+    for (at, (claim, span)) in claims.iter().zip(spans).enumerate() {
+        let Some(span) = span else { continue };
+        let before = earlier.entry(*span).or_default();
+        if before.len() < MOST && claim.content.len() > 1 {
+            let same_sense = before
+                .iter()
+                .map(|at| &claims[*at])
+                .filter(|other| other.is_negated() == claim.is_negated() && !other.content.is_empty());
+            let parts: Vec<&Listed> = same_sense
+                .filter(|other| shared(&other.content, &claim.content) == other.content.len())
+                .filter(|other| other.content.len() < claim.content.len())
+                .collect();
+            let is_said = |word: &String| parts.iter().any(|part| part.content.contains(word));
+            let has_number = |number: &Number| {
+                parts.iter().any(|part| part.numbers.iter().any(|other| other.says_the_same(number)))
+            };
+            if parts.len() > 1 && claim.content.iter().all(is_said) && claim.numbers.iter().all(has_number) {
+                found.push(at);
+            }
+        }
+        before.push(at);
+    }
+    found
 }
 
 /// How many of these words are among those.

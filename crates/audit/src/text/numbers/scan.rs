@@ -287,6 +287,24 @@ impl Scan<'_> {
             readings = readings.iter().map(|reading| format!("{reading}{part}")).collect();
             after = end + 1;
         }
+        // '99
+        if end - start == 2
+            && start > 0
+            && self.chars[start - 1] == '\''
+            && start.checked_sub(2).is_none_or(|before| !is_word(self.chars[before]))
+        {
+            let years: Vec<String> = ["19", "20"]
+                .iter()
+                .flat_map(|century| readings.iter().map(move |year| format!("{century}{year:0>2}")))
+                .collect();
+            readings.extend(years);
+        }
+        // 令和2年
+        if next == '年'
+            && let Some(first) = self.era_before(start)
+        {
+            readings.extend(self.small(start, end - start).map(|year| (first + year).to_string()));
+        }
         if end - start == 2 && start >= 5 && self.chars[start - 1] == '-' && self.digits(start - 5).len() == 4
         {
             let century: String = self.chars[start - 5..start - 3].iter().collect();
@@ -308,6 +326,18 @@ impl Scan<'_> {
             number.parts = parts;
         }
         after
+    }
+
+    /// The year before the first of the Japanese era that is named before `at`.
+    fn era_before(&self, at: usize) -> Option<u32> {
+        match self.chars.get(at.checked_sub(2)?..at)? {
+            ['令', '和'] => Some(2018),
+            ['平', '成'] => Some(1988),
+            ['昭', '和'] => Some(1925),
+            ['大', '正'] => Some(1911),
+            ['明', '治'] => Some(1867),
+            _ => None,
+        }
     }
 
     /// `1e6`: the places of the exponent at `at`, and its length.
