@@ -22,15 +22,38 @@ pub(super) fn is_rule_line(line: &[Kept]) -> bool {
     !line.iter().any(|(c, _)| is_word(*c))
 }
 
-/// What a fence line opens: prose in a frame, or code.
-pub(super) fn fence(line: &str) -> Option<bool> {
+/// What a fence line opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Frame {
+    /// Prose.
+    Prose,
+    /// Data, whose values are statements unless it is announced as an example.
+    Data,
+    /// Code.
+    Code,
+}
+
+/// What a fence line opens; none where the line is no fence.
+pub(super) fn fence(line: &str) -> Option<Frame> {
     let info = line.trim().strip_prefix("```").or_else(|| line.trim().strip_prefix("~~~"))?;
     let name = info.trim_matches(|c: char| matches!(c, '`' | '~') || c.is_whitespace()).to_ascii_lowercase();
-    // The values of data are statements, in whatever frame.
-    Some(!matches!(
-        name.as_str(),
-        "" | "text" | "txt" | "plaintext" | "markdown" | "md" | "json" | "jsonl" | "json5" | "ndjson"
-    ))
+    Some(match name.as_str() {
+        "" | "text" | "txt" | "plaintext" | "markdown" | "md" => Frame::Prose,
+        "json" | "jsonl" | "json5" | "ndjson" => Frame::Data,
+        _ => Frame::Code,
+    })
+}
+
+/// Whether a line announces an example.
+pub(super) fn announces_example(line: &str) -> bool {
+    const WORDS: [&str; 7] = ["example", "e.g.", "beispiel", "exemple", "ejemplo", "esempio", "exemplo"];
+    let lower = line.to_lowercase();
+    WORDS.iter().any(|word| lower.contains(word))
+}
+
+/// Whether a line of code or data states an amount in the words of one of its strings.
+pub(super) fn states_amount_inside(line: &str) -> bool {
+    states_amount(line) || (line.contains('"') && line.split('"').any(states_amount))
 }
 
 /// Whether a line only names a source. One that goes on with an amount states it: `Source: take 500 mg.`

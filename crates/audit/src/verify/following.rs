@@ -6,7 +6,9 @@ use std::collections::HashSet;
 use super::Corpus;
 use super::claims::{Answer, Prepared};
 use super::listed::Listed;
+use super::measures::is_measuring;
 use super::pronouns::{WrittenOut, is_pronoun};
+use crate::text::numbers;
 
 impl Answer {
     /// Claims with a word of the evidence that the answer lacks, in a place where the answer has a word of its own that
@@ -28,7 +30,11 @@ impl Answer {
                 let foreign: Vec<usize> =
                     (0..claim.content.len()).filter(|at| !self.knows(&claim.content[*at])).collect();
                 let expanded = if foreign.is_empty() { Vec::new() } else { written_out.expanded(claim) };
-                let is_expanded = |at: &usize| expanded.contains(&claim.content[*at].as_str());
+                // Nor do words for signs and numbers follow anything: "45" is "45 years", "3/4" is "three quarters".
+                let is_expanded = |at: &usize| {
+                    let word = claim.content[*at].as_str();
+                    expanded.contains(&word) || is_measuring(word) || !numbers(word).is_empty()
+                };
                 let foreign: Vec<usize> = foreign.into_iter().filter(|at| !is_expanded(at)).collect();
                 !foreign.is_empty()
                     && (self.replaces(claim, sentence, &foreign, held, evidence)

@@ -29,7 +29,8 @@ static KNOWN: LazyLock<HashMap<&str, usize, Quick>> = LazyLock::new(|| {
 
 /// Whether a folded word is a unit, or says that a number is an age.
 pub(super) fn is_measuring(word: &str) -> bool {
-    matches!(word, "old" | "aged" | "age" | "celsius" | "fahrenheit" | "degrees") || KNOWN.contains_key(word)
+    matches!(word, "old" | "aged" | "age" | "celsius" | "fahrenheit" | "degrees" | "minus")
+        || KNOWN.contains_key(word)
 }
 
 /// Whether a number is the least or the most that there is.
