@@ -204,6 +204,8 @@ fn numbering(line: &[Kept]) -> Option<usize> {
         (0, 2..=5) if is_roman => letters,
         _ => return None,
     };
+    // `1[2]. Dogs`: some put the citation behind the number.
+    let count = count + if digits > 0 { cited(&line[opening + count..]) } else { 0 };
     let closing = line.get(opening + count)?.0;
     let end = opening + count + 1;
     match closing {
@@ -217,6 +219,14 @@ fn numbering(line: &[Kept]) -> Option<usize> {
         '、' if opening == 0 && digits > 0 => Some(end),
         _ => None,
     }
+}
+
+/// The length of a citation mark such as `[2]`, or none.
+fn cited(line: &[Kept]) -> usize {
+    let Some(('[', _)) = line.first() else { return 0 };
+    let digits = line[1..].iter().take(3).take_while(|(c, _)| digit(*c).is_some()).count();
+    let is_closed = digits > 0 && line.get(digits + 1).is_some_and(|(c, _)| *c == ']');
+    if is_closed { digits + 2 } else { 0 }
 }
 
 fn is_digit_at(line: &[Kept], at: usize) -> bool {

@@ -366,6 +366,7 @@ mod tests {
             "- [ ] It costs 5 euro [1](https://example.org/a_1).",
             "Step 3: It costs 5 euro.",
             "**2. It costs 5 euro.**",
+            "1[2]. It costs 5 euro.",
         ] {
             assert_eq!(statements(text), ["It costs 5 euro."], "{text}");
         }
