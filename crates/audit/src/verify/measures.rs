@@ -161,13 +161,11 @@ pub(super) fn reversed(claim: &str, texts: &[&str]) -> Option<String> {
     }
     let theirs: Vec<Group> = texts.iter().flat_map(|text| groups(text)).collect();
     let is_reversed = |group: &&Group| {
-        let among = |wanted: &dyn Fn(&(u32, u32)) -> (u32, u32)| {
-            theirs.iter().any(|other| {
-                other.is_date == group.is_date
-                    && group.pairs.iter().any(|pair| other.pairs.contains(&wanted(pair)))
-            })
+        let stands = |(one, other): (u32, u32)| {
+            theirs.iter().any(|found| found.is_date == group.is_date && found.pairs.contains(&(one, other)))
         };
-        !among(&|pair| *pair) && among(&|pair| (pair.1, pair.0))
+        !group.pairs.iter().any(|pair| stands(*pair))
+            && group.pairs.iter().any(|pair| stands((pair.1, pair.0)))
     };
     ours.iter().find(is_reversed).map(|group| group.text.clone())
 }
