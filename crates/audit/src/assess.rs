@@ -66,7 +66,7 @@ pub fn assess(
         Unit::Extraction(_) => kinds::extraction::KEYS,
         _ => kind.reply_keys(),
     };
-    Ok(match reply::extract(content, finish_reason, keys) {
+    let mut assessment = match reply::extract(content, finish_reason, keys) {
         reply::Extracted::Refusal(problem) => failed(Outcome::Refusal, vec![problem]),
         reply::Extracted::Unreadable(problems) => failed(Outcome::Format, problems),
         reply::Extracted::Object { value, notes } => match unit {
@@ -81,7 +81,20 @@ pub fn assess(
                 assessment
             }
         },
-    })
+    };
+    shorten(&mut assessment.problems);
+    Ok(assessment)
+}
+
+/// Leaves out what nobody reads and no judge mends: all but the first problems of a reply, with a word on how many more
+/// there are.
+fn shorten(problems: &mut Vec<Problem>) {
+    const MOST: usize = 50;
+    let Some(next) = problems.get(MOST) else { return };
+    let message = format!("{} more problems are not listed, of this code and others", problems.len() - MOST);
+    let rest = Problem::new(next.code, next.path.clone(), message);
+    problems.truncate(MOST);
+    problems.push(rest);
 }
 
 /// Notes each grounded claim whose passages all stand in chunks that the generator did not see: the answer is right by

@@ -167,7 +167,7 @@ impl<'a> Circumstances<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
     /// `score_below_threshold`, `critical_finding`, `major_finding`, `human_disagreement`, `number_not_in_quote`,
-    /// `claim_turned_around`, `statement_left_out`, `restated_claim`, `altered_quote`,
+    /// `unit_not_in_quote`, `number_not_in_answer`, `claim_turned_around`, `claim_follows_evidence`, `statement_left_out`, `restated_claim`, `altered_quote`,
     /// `high_risk`, `no_claims_in_answer_with_statements`, `unreadable`, `inconsistent`, `refused`, `blind_sample`;
     /// by kind `contradicted_claims`, `unsupported_claims`, `low_confidence`, `hallucination_ratio`, `ungrounded`,
     /// `high_value`.
@@ -272,6 +272,21 @@ pub fn route(
         report,
         "claim_turned_around",
         "a claim of the judge's list says the opposite of the answer",
+    ));
+    reasons.extend(doubt_reason(
+        report,
+        "claim_follows_evidence",
+        "a claim of the judge's list says what the evidence says where the answer says something else",
+    ));
+    reasons.extend(doubt_reason(
+        report,
+        "number_not_in_answer",
+        "a claim of the judge's list has a number that the answer does not have",
+    ));
+    reasons.extend(doubt_reason(
+        report,
+        "unit_not_in_quote",
+        "a claim called grounded has a unit or a limit that its quotes do not have",
     ));
     reasons.extend(doubt_reason(
         report,

@@ -132,3 +132,17 @@ fn a_changed_prompt_needs_a_version_of_its_own() {
     assert!(library.of_version(Kind::Gate, "gate-2").is_ok(), "open audits keep theirs");
     assert!(library.of_version(Kind::Gate, "gate-0").is_err());
 }
+
+#[test]
+fn a_prompt_file_is_read_whatever_system_wrote_it_and_refused_where_it_is_ambiguous() {
+    let prompt = Library::embedded().unwrap().current(Kind::Gate).unwrap().as_ref().clone();
+    let crlf = format!("\u{feff}{}", prompt.file.replace('\n', "\r\n"));
+    assert_eq!(Prompt::parse(&crlf).unwrap(), prompt);
+    let twice = format!("{}\n=== system\nAnother.\n", prompt.file);
+    assert!(matches!(Prompt::parse(&twice), Err(PromptError::PartTwice(part)) if part == "system"));
+    for version in ["gate-2; drop table", "../x", "é", &"x".repeat(65)] {
+        let file =
+            prompt.file.replace(&format!("version: {}", prompt.version), &format!("version: {version}"));
+        assert!(matches!(Prompt::parse(&file), Err(PromptError::Version(_))), "{version}");
+    }
+}

@@ -292,8 +292,13 @@ impl Record {
         let problems =
             self.trace_problems.iter().map(|problem| format!("{}: {}", problem.path, problem.message));
         let reasons = self.reasons.iter().map(|reason| reason.message.clone());
+        // Without services there is no cap of a day: what ends so needed too many replies.
+        let is_unexplained = self.reasons.is_empty() && self.failure.is_none();
         match self.standing() {
             Standing::Judged => String::new(),
+            _ if self.disposition == Disposition::OverBudget && is_unexplained => {
+                "the audit needs more replies of the judge than `max_replies` allows one audit".to_owned()
+            }
             _ => problems.chain(self.failure.clone()).chain(reasons).collect::<Vec<_>>().join("; "),
         }
     }

@@ -61,6 +61,12 @@ pub enum PromptError {
     /// A part is missing.
     #[error("the prompt file has no part `=== {0}`")]
     Part(&'static str),
+    /// A part stands there twice.
+    #[error("the prompt file has the part `=== {0}` twice: one of them would not be used")]
+    PartTwice(String),
+    /// The version has characters that no version has.
+    #[error("`{0}` is no version: up to 64 letters of ASCII, digits, `.`, `_` and `-`, such as `gate-3`")]
+    Version(String),
     /// Two files claim the same version and differ.
     #[error("two different prompts have the version `{0}`: a changed prompt needs a version of its own")]
     Twice(String),
@@ -80,6 +86,8 @@ impl Prompt {
     /// # Errors
     /// Which header line or part is missing.
     pub fn parse(file: &str) -> Result<Self, PromptError> {
+        // Written on another system, it is the same prompt.
+        let file = &file.trim_start_matches('\u{feff}').replace("\r\n", "\n");
         let (header, parts) = file.split_once("\n=== ").unwrap_or((file, ""));
         let field = |key: &'static str| {
             header
@@ -96,6 +104,12 @@ impl Prompt {
                 .map(|(_, text)| text.trim().to_owned())
         };
         let required = |name: &'static str| part(name).ok_or(PromptError::Part(name));
+        let mut titles: Vec<&str> =
+            parts.split("\n=== ").filter_map(|part| part.lines().next()).map(str::trim).collect();
+        titles.sort_unstable();
+        if let Some(pair) = titles.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(PromptError::PartTwice(text::shorten(pair[0], 40).escape_debug().to_string()));
+        }
         let kind: Kind = field("kind")?.parse().map_err(PromptError::Kind)?;
         let extraction = part("extraction system").zip(part("extraction task"));
         if extraction.is_none() && kinds::find(kind).is_ok_and(|spec| spec.listing == Listing::Sent) {
@@ -103,7 +117,7 @@ impl Prompt {
         }
         Ok(Self {
             kind,
-            version: field("version")?,
+            version: version(field("version")?)?,
             notes: field("notes")?,
             hash: hex(&Sha256::digest(file.as_bytes())),
             file: file.to_owned(),
@@ -143,6 +157,16 @@ impl Prompt {
             _ => &self.task,
         }
     }
+}
+
+/// A version as it may stand in tables, file names and commands.
+fn version(text: String) -> Result<String, PromptError> {
+    const LONGEST: usize = 64;
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if text.len() <= LONGEST && text.chars().all(is_allowed) {
+        return Ok(text);
+    }
+    Err(PromptError::Version(text::shorten(&text, LONGEST).escape_debug().to_string()))
 }
 
 /// How a repeated question differs from the first.

@@ -244,7 +244,7 @@ impl<'a> Fields<'a> {
 
     fn allowed(&mut self, key: &str, word: &str, allowed: &[&'static str]) -> Option<&'static str> {
         let Some(found) = allowed.iter().copied().find(|known| known.eq_ignore_ascii_case(word)) else {
-            self.refuse(Code::BadEnum, key, format!("expected {}", expected(allowed)));
+            self.refuse(Code::BadEnum, key, format!("expected {}, got `{}`", expected(allowed), shown(word)));
             return None;
         };
         if found != word {
@@ -252,6 +252,12 @@ impl<'a> Fields<'a> {
         }
         Some(found)
     }
+}
+
+/// A word of the judge, fit to be shown: short, and without characters that a terminal would obey.
+fn shown(word: &str) -> String {
+    const LONGEST: usize = 40;
+    crate::text::shorten(word, LONGEST).escape_debug().to_string()
 }
 
 fn expected(allowed: &[&str]) -> String {
@@ -312,7 +318,7 @@ mod tests {
         assert_eq!(fields.word("b", &["grounded", "hallucinated"]), None);
         assert_eq!(fields.word("c", &["grounded"]), None);
         let (problems, notes) = fields.finish();
-        assert_eq!(problems[0].message, "expected `grounded` or `hallucinated`");
+        assert_eq!(problems[0].message, "expected `grounded` or `hallucinated`, got `grounded.`");
         assert_eq!(problems.len(), 2);
         assert_eq!(notes, ["$.a: `Grounded` was read as `grounded`", "$[\"odd key\"]: unknown key, ignored"]);
     }

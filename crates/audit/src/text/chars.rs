@@ -98,24 +98,7 @@ pub fn is_long_dash(c: char) -> bool {
 
 /// Marks that begin a list item.
 pub fn is_bullet(c: char) -> bool {
-    matches!(
-        c,
-        '•' | '‣'
-            | '◦'
-            | '●'
-            | '○'
-            | '▪'
-            | '▫'
-            | '■'
-            | '□'
-            | '⁃'
-            | '·'
-            | '∙'
-            | '➢'
-            | '►'
-            | '✓'
-            | '✔'
-    )
+    matches!(c, '•' | '‣' | '◦' | '●' | '○' | '▪' | '▫' | '■' | '□' | '⁃' | '·' | '∙' | '➢' | '►')
 }
 
 /// Gives the compatibility form of one character to `emit`.

@@ -37,6 +37,9 @@ fn is_mark(c: char) -> bool {
     matches!(c, ',' | ';' | ':' | '،' | '؛')
 }
 
+/// Characters before a mark in which a denial is looked for.
+const LONGEST_DENIAL: usize = 40;
+
 fn parts_words(before: &str, after: &str) -> bool {
     let before = before.trim_end();
     if !before.chars().next_back().is_some_and(|c| is_letter(c) || matches!(c, '"' | '”' | '’' | ')')) {
@@ -44,9 +47,13 @@ fn parts_words(before: &str, after: &str) -> bool {
     }
     let next = after.trim_start();
     let stands_apart = next.len() < after.len() || next.is_empty();
+    if !stands_apart || !next.chars().next().is_none_or(is_letter) {
+        return false;
+    }
     let last = before.rsplit(char::is_whitespace).next().unwrap_or_default();
-    let is_denial = words(last).iter().any(|word| denies(word));
-    stands_apart && next.chars().next().is_none_or(is_letter) && !is_denial
+    // A word that denies is short; a stretch without spaces may be a whole file.
+    let start = last.char_indices().rev().take(LONGEST_DENIAL).last().map_or(0, |(at, _)| at);
+    !words(&last[start..]).iter().any(|word| denies(word))
 }
 
 #[cfg(test)]

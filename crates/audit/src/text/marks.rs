@@ -1,8 +1,10 @@
 //! What stands in an answer and says nothing: list marks, citations, links, emphasis.
 
 use super::chars::{digit, is_bullet, is_letter, is_word, leading_word};
+use super::data;
 use super::numbers;
 use super::sentences::Kept;
+use super::windows::Windows;
 
 /// What a line begins with.
 #[derive(Debug, Clone, Copy, Default)]
@@ -20,22 +22,57 @@ pub(super) fn is_rule_line(line: &[Kept]) -> bool {
     !line.iter().any(|(c, _)| is_word(*c))
 }
 
-/// What a fence line opens: prose in a frame, or code.
-pub(super) fn fence(line: &str) -> Option<bool> {
+/// What a fence line opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Frame {
+    /// Prose.
+    Prose,
+    /// Data, whose values are statements unless it is announced as an example.
+    Data,
+    /// Code.
+    Code,
+}
+
+/// What a fence line opens; none where the line is no fence.
+pub(super) fn fence(line: &str) -> Option<Frame> {
     let info = line.trim().strip_prefix("```").or_else(|| line.trim().strip_prefix("~~~"))?;
     let name = info.trim_matches(|c: char| matches!(c, '`' | '~') || c.is_whitespace()).to_ascii_lowercase();
-    Some(!matches!(name.as_str(), "" | "text" | "txt" | "plaintext" | "markdown" | "md"))
+    Some(match name.as_str() {
+        "" | "text" | "txt" | "plaintext" | "markdown" | "md" => Frame::Prose,
+        "json" | "jsonl" | "json5" | "ndjson" => Frame::Data,
+        _ => Frame::Code,
+    })
+}
+
+/// Whether a line announces an example.
+pub(super) fn announces_example(line: &str) -> bool {
+    const WORDS: [&str; 7] = ["example", "e.g.", "beispiel", "exemple", "ejemplo", "esempio", "exemplo"];
+    let lower = line.to_lowercase();
+    WORDS.iter().any(|word| lower.contains(word))
+}
+
+/// Whether a line of code or data states an amount in the words of one of its strings.
+pub(super) fn states_amount_inside(line: &str) -> bool {
+    states_amount(line) || (line.contains('"') && line.split('"').any(states_amount))
 }
 
 /// Whether a line only names a source. One that goes on with an amount states it: `Source: take 500 mg.`
 pub(super) fn names_source(line: &str) -> bool {
-    line.split_once([':', '：']).is_some_and(|(label, rest)| heads_sources(label) && !states_amount(rest))
+    let names = |(label, rest): (&str, &str)| {
+        let words =
+            || rest.split_whitespace().filter(|word| !word.contains("://") && !word.starts_with("www."));
+        !label.trim_start().starts_with('{')
+            && heads_sources(label)
+            && !states_amount(&words().collect::<Vec<_>>().join(" "))
+    };
+    line.split_once([':', '：']).is_some_and(names)
 }
 
 /// Whether a line has a number that is no year, no date, no page and no mark, and a word behind it: such a line says
 /// something wherever it stands, in a list of sources or in a frame of code.
 pub(crate) fn states_amount(line: &str) -> bool {
-    const ENOUGH: usize = 3;
+    /// Words and numbers together, of them two words at least: "500 people died in 2020", and not "10 tips".
+    const ENOUGH: usize = 4;
     const PLACES: &str = " p pp page pages s seite seiten section sections sec chapter ch vol volume no nr number table figure \
         fig line lines rule article art part version v doc document source isbn issn doi § edition ed cap pos ";
     // Nothing is read for its words that has no number to begin with.
@@ -46,21 +83,24 @@ pub(crate) fn states_amount(line: &str) -> bool {
         return false;
     }
     let found = numbers::numbers(line);
+    let windows = Windows::of(line);
     let is_amount = |number: &numbers::Number| {
-        let chars: Vec<char> = line.chars().collect();
-        let before: String = chars[..number.span.start.min(chars.len())].iter().collect();
-        let after: String = chars[number.span.end.min(chars.len())..].iter().collect();
+        let is_year = number.text.len() == 4 && number.text.starts_with(['1', '2']);
+        if number.form != numbers::Form::Digits || is_year {
+            return false;
+        }
+        let (before, after) = windows.around(number.span);
         let last = before.split_whitespace().next_back().unwrap_or_default();
         let last = last.trim_matches(|c: char| !c.is_alphanumeric() && c != '§').to_lowercase();
         let is_place = PLACES.contains(&format!(" {last} ")) && !last.is_empty();
-        let is_year = number.text.len() == 4 && number.text.starts_with(['1', '2']);
         let has_unit = after.trim_start().starts_with(|c: char| is_letter(c) || matches!(c, '%' | '°' | '€'))
             && !after.starts_with(['-', '_', '.', '/']);
-        number.form == numbers::Form::Digits && !is_place && !is_year && has_unit
+        !is_place && has_unit
     };
     let is_dated =
         found.iter().any(|number| numbers::words::month(&leading_word(number.text.chars(), 12)).is_some());
-    !is_dated && crate::text::content_words(line).len() >= ENOUGH && found.iter().any(is_amount)
+    let words = || crate::text::content_words(line).len();
+    !is_dated && found.iter().any(is_amount) && (2..).contains(&words()) && words() + found.len() >= ENOUGH
 }
 
 /// Whether a line is the heading of a list of sources, which says nothing about the question.
@@ -133,7 +173,7 @@ fn is_blank_at(line: &[Kept], at: usize) -> bool {
 /// `-`, `•`, `[x]`.
 fn bullet(line: &[Kept]) -> Option<usize> {
     let first = line.first()?.0;
-    if is_bullet(first) {
+    if is_bullet(first) || matches!(first, '✓' | '✔') {
         return Some(1);
     }
     if matches!(first, '-' | '*' | '+' | '–' | '—' | '>') && is_blank_at(line, 1) {
@@ -164,6 +204,8 @@ fn numbering(line: &[Kept]) -> Option<usize> {
         (0, 2..=5) if is_roman => letters,
         _ => return None,
     };
+    // `1[2]. Dogs`: some put the citation behind the number.
+    let count = count + if digits > 0 { cited(&line[opening + count..]) } else { 0 };
     let closing = line.get(opening + count)?.0;
     let end = opening + count + 1;
     match closing {
@@ -177,6 +219,14 @@ fn numbering(line: &[Kept]) -> Option<usize> {
         '、' if opening == 0 && digits > 0 => Some(end),
         _ => None,
     }
+}
+
+/// The length of a citation mark such as `[2]`, or none.
+fn cited(line: &[Kept]) -> usize {
+    let Some(('[', _)) = line.first() else { return 0 };
+    let digits = line[1..].iter().take(3).take_while(|(c, _)| digit(*c).is_some()).count();
+    let is_closed = digits > 0 && line.get(digits + 1).is_some_and(|(c, _)| *c == ']');
+    if is_closed { digits + 2 } else { 0 }
 }
 
 fn is_digit_at(line: &[Kept], at: usize) -> bool {
@@ -211,8 +261,12 @@ fn label(line: &[Kept]) -> Option<usize> {
 pub(super) fn clean(line: &[Kept]) -> Vec<Kept> {
     let mut out: Vec<Kept> = Vec::with_capacity(line.len());
     let mut at = 0;
+    let is_data = data::holds_object(line);
     while let Some((c, place)) = line.get(at).copied() {
-        if let Some(length) = removed(line, at) {
+        if let Some((c, length)) = Some(&line[at..]).filter(|_| is_data && c == '\\').and_then(data::escape) {
+            out.push((c, place));
+            at += length;
+        } else if let Some(length) = removed(line, at) {
             at += length;
             drop_mark(line, at, place, &mut out);
         } else if let Some((text, length)) = link(&line[at..]) {
@@ -280,7 +334,7 @@ fn removed(line: &[Kept], at: usize) -> Option<usize> {
             (digits > 0 && !is_power).then_some(digits + 1)
         }
         '<' => tag(rest),
-        '{' => data(rest).or_else(|| {
+        '{' => data::report(rest).or_else(|| {
             let length = group(rest, '}')?;
             rest[1..length - 1].iter().all(|(c, _)| digit(*c).is_some() || *c == ',').then_some(length)
         }),
@@ -295,27 +349,6 @@ fn group(rest: &[Kept], closing: char) -> Option<usize> {
     let length = rest.iter().take(82).position(|(c, _)| *c == closing)? + 1;
     let inner = &rest[1..length - 1];
     (!inner.is_empty() && !inner.iter().any(|(c, _)| *c == opening)).then_some(length)
-}
-
-/// The length of a JSON object in a text: data, and nobody's statement.
-fn data(rest: &[Kept]) -> Option<usize> {
-    let mut depth = 0_usize;
-    let mut has_key = false;
-    for (at, (c, _)) in rest.iter().enumerate().take(4096) {
-        match c {
-            '{' => depth += 1,
-            '}' => depth -= 1,
-            ':' => {
-                has_key |=
-                    rest[..at].iter().rev().find(|(c, _)| !c.is_whitespace()).is_some_and(|(c, _)| *c == '"')
-            }
-            _ => {}
-        }
-        if depth == 0 {
-            return has_key.then_some(at + 1);
-        }
-    }
-    None
 }
 
 fn is_citation(inner: &[Kept], is_square: bool) -> bool {
@@ -417,7 +450,11 @@ fn link(rest: &[Kept]) -> Option<(&[Kept], usize)> {
     if rest.get(text)?.0 != '(' {
         return None;
     }
-    let address = rest[text..].iter().take(2000).position(|(c, _)| *c == ')')? + 1;
+    // Where a bracket stands, another link begins.
+    let address = rest[text..].iter().take(2000).position(|(c, _)| matches!(c, ')' | '['))? + 1;
+    if rest[text + address - 1].0 != ')' {
+        return None;
+    }
     let inner = &rest[1..text - 1];
     let shown = if is_citation(inner, true) { &inner[..0] } else { inner };
     Some((shown, text + address))

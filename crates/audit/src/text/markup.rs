@@ -14,7 +14,8 @@ pub(crate) fn strip(text: &str) -> Option<Folded> {
     if !text.contains(may_have) {
         return None;
     }
-    let mut strip = Strip { text, out: Folded::default(), kept_from: 0, has_removed: false };
+    let mut strip =
+        Strip { text, out: Folded::default(), kept_from: 0, has_removed: false, is_past_comments: false };
     strip.run();
     strip.has_removed.then_some(strip.out)
 }
@@ -25,6 +26,8 @@ struct Strip<'t> {
     /// Where the stretch begins that is kept and not written yet.
     kept_from: usize,
     has_removed: bool,
+    /// Set once no comment is closed any more.
+    is_past_comments: bool,
 }
 
 /// What stands instead of `length` bytes of markup.
@@ -54,9 +57,8 @@ impl Strip<'_> {
                     Mark::nothing(1)
                 }
                 '&' => entity(&self.text[at..]),
-                '【' => {
-                    self.text[at..].find('】').filter(|end| *end < 60).and_then(|end| Mark::nothing(end + 3))
-                }
+                '【' => until(&self.text[at..], 60, |c| c == '】')
+                    .and_then(|inner| Mark::nothing(inner.len() + '】'.len_utf8())),
                 '^' if self.ends_sentence(at) => {
                     let digits = self.text[at + 1..].chars().take_while(char::is_ascii_digit).count();
                     Some(digits)
@@ -116,25 +118,32 @@ impl Strip<'_> {
     }
 
     /// A tag or a comment of HTML. Tags between blocks of text are a blank, a raised number is a power or a footnote.
-    fn tag(&self, at: usize) -> Option<Mark> {
+    fn tag(&mut self, at: usize) -> Option<Mark> {
         let rest = &self.text[at..];
         if rest.starts_with("<!--") {
-            return rest.find("-->").and_then(|end| Mark::nothing(end + 3));
+            // Where none ends, no later one does.
+            let end = if self.is_past_comments { None } else { rest.find("-->") };
+            self.is_past_comments = end.is_none();
+            return Mark::nothing(end? + 3);
         }
         let inner = &rest[1..];
         let is_closing = inner.starts_with('/');
         let body = &inner[usize::from(is_closing)..];
         let name: String = body.chars().take_while(char::is_ascii_alphanumeric).take(12).collect();
         let name = name.to_ascii_lowercase();
-        let length = rest.char_indices().take(400).find(|(_, c)| *c == '>')?.0 + 1;
+        let length = 1 + until(inner, 400, |c| matches!(c, '>' | '<'))?.len() + 1;
         let after_name = body[name.len()..].chars().next()?;
-        let is_tag = matches!(after_name, '>' | '/' | ' ' | '\n' | '\t') && !rest[1..length].contains('<');
+        let is_tag = matches!(after_name, '>' | '/' | ' ' | '\n' | '\t') && rest[..length].ends_with('>');
         let attributes = body.get(name.len()..length - 2 - usize::from(is_closing))?;
         if !is_tag || !is_known(&name, attributes) {
             return None;
         }
         if name == "sup" {
             return self.raised(at, is_closing, length);
+        }
+        // `10<sub>2</sub>` is not `102`.
+        if name == "sub" && !is_closing && self.before(at).and_then(digit).is_some() {
+            return Mark::instead(length, "_");
         }
         if is_inline(&name) { Mark::nothing(length) } else { Mark::instead(length, " ") }
     }
@@ -154,6 +163,15 @@ impl Strip<'_> {
         if self.before(at).is_some_and(is_word) { Mark::instead(length, "^") } else { Mark::nothing(length) }
     }
 
+    /// `19[95]`: a year of which an editor wrote the end.
+    fn completes_year(&self, at: usize, inner: &str) -> bool {
+        let digits: Vec<char> =
+            self.text[..at].chars().rev().take(3).take_while(char::is_ascii_digit).collect();
+        matches!(digits.as_slice(), ['8' | '9', '1'] | ['0', '2'])
+            && inner.len() == 2
+            && inner.bytes().all(|byte| byte.is_ascii_digit())
+    }
+
     /// A link of Markdown becomes its words; a citation mark goes.
     fn bracket(&mut self, at: usize) -> Option<Mark> {
         let rest = &self.text[at..];
@@ -165,7 +183,7 @@ impl Strip<'_> {
             }
             return Mark::nothing(length);
         }
-        let inner = rest[1..].split_once(']').map(|(inner, _)| inner).filter(|inner| inner.len() <= 40)?;
+        let inner = until(&rest[1..], 41, |c| c == ']')?;
         let length = inner.len() + 2;
         let next = rest[length..].chars().next();
         let is_attached = self.before(at).is_some_and(|c| {
@@ -176,24 +194,32 @@ impl Strip<'_> {
         let is_alone = self.before(at).is_some_and(char::is_whitespace)
             && !inner.contains([',', ';'])
             && next.is_none_or(|c| c.is_whitespace() || matches!(c, '.' | ',' | ';' | '!' | '?' | '['));
-        (is_citation(inner) && (is_attached || is_alone)).then_some(Mark { length, instead: String::new() })
+        (is_citation(inner) && !self.completes_year(at, inner) && (is_attached || is_alone))
+            .then_some(Mark { length, instead: String::new() })
     }
+}
+
+/// What stands before the first character that `closes`, which is looked for in the first `limit` bytes alone: a text
+/// of openings must not be read to its end from each of them.
+fn until(text: &str, limit: usize, closes: impl Fn(char) -> bool) -> Option<&str> {
+    let mut near = text.char_indices().take_while(|(at, _)| *at < limit);
+    near.find(|(_, c)| closes(*c)).map(|(at, _)| &text[..at])
 }
 
 /// `[words](address)` or `[words][mark]` at the start of `text`: the words, and the length of all.
 fn link(text: &str) -> Option<(&str, usize)> {
-    let (shown, after) = text.strip_prefix('[')?.split_once(']')?;
-    if shown.is_empty() || shown.len() > 300 || shown.contains(['[', '\n']) {
-        return None;
-    }
+    let shown = until(text.strip_prefix('[')?, 301, |c| matches!(c, ']' | '[' | '\n'))?;
+    let after = text[shown.len() + 1..].strip_prefix(']').filter(|_| !shown.is_empty())?;
     let (open, close) = match after.chars().next()? {
         '(' => ('(', ')'),
         '[' => ('[', ']'),
         _ => return None,
     };
     let target = &after[open.len_utf8()..];
-    let end = target.find(close).filter(|end| *end < 2000)?;
-    let target = &target[..end];
+    // An address has no bracket as it is (RFC 3986, 2.2): where one stands, another link begins.
+    let address = until(target, 2000, |c| c == close || c == '[')?;
+    target[address.len()..].strip_prefix(close)?;
+    let (target, end) = (address, address.len());
     let is_address =
         !target.contains(char::is_whitespace) || target.contains("://") || target.contains(" \"");
     let is_mark = open == '(' || (!is_citation(target) && !is_citation(shown));

@@ -6,6 +6,8 @@
 pub(crate) mod chars;
 mod classes;
 pub(crate) mod commas;
+pub(crate) mod compact;
+mod data;
 pub(crate) mod fixed;
 pub(crate) mod fold;
 mod folded;
@@ -16,14 +18,15 @@ pub(crate) mod numbers;
 mod sentences;
 mod signs;
 mod stop_words;
+pub(crate) mod windows;
 mod words;
 
 pub(crate) use marks::states_amount;
 pub(crate) use negation::denies;
 pub use numbers::{Form, Number, Pool, numbers};
 pub use sentences::{Sentence, SentenceKind, sentences};
-pub(crate) use words::rough_stem;
 pub use words::{Vocabulary, content_words, is_content, words};
+pub(crate) use words::{acronyms, rough_stem};
 
 use crate::report::Span;
 

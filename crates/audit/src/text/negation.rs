@@ -10,7 +10,7 @@ use super::words::words;
 const DENYING: &str = "not no nein non nee nej never none nor neither without cannot nothing nobody nowhere nicht kein keine keinen keiner \
     keinem keines nie niemals nirgends ohne pas jamais aucun aucune sans nunca jamás ninguno ninguna ningún sin não \
     nenhum nenhuma sem nessun nessuna nessuno senza niet geen nooit zonder не нет ни без никогда nie brak bez żaden \
-    yok değil asla không chưa tidak bukan tanpa لا ليس ليست لم لن بدون دون غير ไม่ नहीं नही बिना לא אין בלי 不 没 沒 無 无 非 未 \
+    yok değil asla không chưa tidak bukan tanpa لا ليس ليست لم لن بدون دون غير ไม่ नहीं नही बिना לא אין בלי אינו אינה אינם אינן איני איננו 不 没 沒 無 无 非 未 \
     ない ません なかった ず 안 못 없다 없는 없이 않다 않는다 않는 않습니다";
 
 /// What can be cut out of a sentence only with a part of its sense.

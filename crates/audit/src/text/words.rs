@@ -93,6 +93,25 @@ pub fn content_words(text: &str) -> Vec<String> {
     words(text).into_iter().filter(|word| is_content(word)).collect()
 }
 
+/// Words of `text`, folded, that are written in capitals and would else pass for words without content: `WHO`, `IT`,
+/// `US`. None where capitals are the rule.
+pub(crate) fn acronyms(text: &str) -> Vec<String> {
+    let has_pair = text.as_bytes().windows(2).any(|pair| both(pair[0], pair[1], u8::is_ascii_uppercase));
+    if !has_pair {
+        return Vec::new();
+    }
+    let is_capital =
+        |word: &&str| (2..=5).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_uppercase());
+    let words: Vec<&str> =
+        text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let capitals = words.iter().filter(|word| word.len() > 1 && !word.contains(char::is_lowercase)).count();
+    if capitals * 2 > words.len() {
+        return Vec::new();
+    }
+    let folded = words.into_iter().filter(is_capital).map(str::to_ascii_lowercase);
+    folded.filter(|word| is_stop_word(word)).collect()
+}
+
 /// A word without what an apostrophe joins to it: `Turner's`, `l'eau`.
 fn bare(word: String) -> String {
     let Some(mark) = word.bytes().position(|byte| byte == b'\'') else { return word };
@@ -135,15 +154,17 @@ impl Vocabulary {
 
     /// Adds the text with this number, whose words are known already.
     pub fn add(&mut self, number: usize, text: &str, words: &[String]) {
-        for word in words {
+        for word in
+            words.iter().flat_map(|word| [Some(word.as_str()), without_clitics(word)].into_iter().flatten())
+        {
             match self.words.get_mut(word) {
                 Some(places) if places.last() == Some(&number) => {}
                 Some(places) => places.push(number),
                 None => {
                     if let Some(stem) = stem(word) {
-                        self.stems.entry(stem).or_default().push(word.clone());
+                        self.stems.entry(stem).or_default().push(word.to_owned());
                     }
-                    self.words.insert(word.clone(), vec![number]);
+                    self.words.insert(word.to_owned(), vec![number]);
                 }
             }
         }
@@ -154,7 +175,9 @@ impl Vocabulary {
 
     /// Whether the folded word stands in a text, in this or another inflection.
     pub fn holds(&self, word: &str) -> bool {
-        if self.words.contains_key(word) {
+        if self.words.contains_key(word)
+            || without_clitics(word).is_some_and(|bare| self.words.contains_key(bare))
+        {
             return true;
         }
         if word.chars().any(is_unspaced) {
@@ -166,6 +189,7 @@ impl Vocabulary {
     /// The numbers of the texts in which the folded word stands, in this or another inflection.
     pub fn places(&self, word: &str) -> Vec<usize> {
         let mut places = self.words.get(word).cloned().unwrap_or_default();
+        places.extend(without_clitics(word).and_then(|bare| self.words.get(bare)).into_iter().flatten());
         if word.chars().any(is_unspaced) {
             places.extend(
                 self.unspaced.iter().filter(|(_, text)| text.contains(word)).map(|(number, _)| *number),
@@ -195,14 +219,51 @@ pub(crate) fn rough_stem(word: &str) -> String {
     stem.unwrap_or_else(|| word.to_owned())
 }
 
-/// The first three letters in one number, which is quicker to look up.
+/// An Arabic word without the article and the words of one letter that are written together with it.
+fn without_clitics(word: &str) -> Option<&str> {
+    const CLITICS: [&str; 11] = ["وال", "بال", "كال", "فال", "لل", "ال", "و", "ب", "ل", "ف", "ك"];
+    const SHORTEST: usize = 3;
+    // In two bytes each, so that most words are told by their first.
+    if !matches!(word.as_bytes().first(), Some(0xd8..=0xdb)) {
+        return None;
+    }
+    CLITICS
+        .iter()
+        .filter_map(|clitic| word.strip_prefix(clitic))
+        .find(|rest| rest.chars().count() >= SHORTEST)
+}
+
+/// What Korean puts behind a noun.
+const PARTICLES: &str = " 은 는 이 가 을 를 의 에 에서 에게 로 으로 와 과 도 만 부터 까지 이다 입니다 이며 ";
+
+fn is_hangul(c: char) -> bool {
+    ('\u{ac00}'..='\u{d7a3}').contains(&c)
+}
+
+/// Two forms of one Korean noun.
+fn is_same_noun(one: &str, other: &str) -> bool {
+    const SHORTEST: usize = 2;
+    let length: usize =
+        one.chars().zip(other.chars()).take_while(|(a, b)| a == b).map(|(c, _)| c.len_utf8()).sum();
+    let is_particle = |rest: &str| rest.is_empty() || PARTICLES.contains(&format!(" {rest} "));
+    one[..length].chars().count() >= SHORTEST && is_particle(&one[length..]) && is_particle(&other[length..])
+}
+
+/// The first three letters in one number, which is quicker to look up; of a Korean word two, since most nouns have two.
 fn stem(word: &str) -> Option<u64> {
+    if word.starts_with(is_hangul) {
+        let mut chars = word.chars().map(|c| u64::from(u32::from(c)));
+        return Some(chars.next()? << 42 | chars.next()? << 21);
+    }
     let mut chars = word.chars().map(|c| u64::from(u32::from(c)));
     Some(chars.next()? << 42 | chars.next()? << 21 | chars.next()?)
 }
 
 /// Two words of one stem, judged by their common beginning alone.
 fn is_inflection(one: &str, other: &str) -> bool {
+    if one.starts_with(is_hangul) && is_same_noun(one, other) {
+        return true;
+    }
     let (one_length, other_length) = (one.chars().count(), other.chars().count());
     let (short, long) = (one_length.min(other_length), one_length.max(other_length));
     let common = one.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
@@ -224,6 +285,25 @@ mod tests {
         assert!(content_words("รถไฟออกจากสถานีทุกวัน").len() >= 3);
         assert_eq!(content_words("الحافلة في المدينة"), ["الحافلة", "المدينة"]);
         assert!(content_words("42, 3.5 — ???").is_empty());
+    }
+
+    #[test]
+    fn particles_and_clitics_are_looked_past() {
+        let vocabulary = Vocabulary::of("박물관은 서울에 있다. السعر بخصم والمدينة");
+        for word in ["박물관이", "박물관", "서울은", "الخصم", "خصم", "المدينة", "مدينة"]
+        {
+            assert!(vocabulary.holds(word), "{word}");
+        }
+        for word in ["박사", "서점은", "الخبز"] {
+            assert!(!vocabulary.holds(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn acronyms_are_told_from_small_words() {
+        assert_eq!(acronyms("The WHO and IT of the US, who am I"), ["who", "it", "us"]);
+        assert!(acronyms("WHO IS IT").is_empty());
+        assert!(acronyms("It is open; NATO said so").is_empty());
     }
 
     #[test]

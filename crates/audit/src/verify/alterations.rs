@@ -6,7 +6,8 @@ use std::ops::Range;
 
 use unicode_normalization::UnicodeNormalization;
 
-use crate::text::chars::{digit, is_dash, is_letter, is_word};
+use super::measures::{is_limit_after, is_limit_before};
+use crate::text::chars::{digit, is_dash, is_letter, is_unspaced, is_word};
 use crate::text::negation::changes_sense;
 use crate::text::{content_words, denies, numbers, words};
 
@@ -25,17 +26,20 @@ pub enum Alteration {
     SpellingDiffers,
     /// Only the case of a unit tells the amounts apart.
     UnitDiffers,
+    /// The quote begins or ends with a number and leaves out what makes it a limit, a range, or negative.
+    LimitCutOff,
 }
 
 impl Alteration {
     /// Every one.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::DenialElided,
         Self::NumberElided,
         Self::SentencesJoined,
         Self::DenialCutOff,
         Self::SpellingDiffers,
         Self::UnitDiffers,
+        Self::LimitCutOff,
     ];
 
     /// The doubt that it is.
@@ -47,6 +51,7 @@ impl Alteration {
             Self::DenialCutOff => "negation_cut_off",
             Self::SpellingDiffers => "spelling_differs",
             Self::UnitDiffers => "unit_case_differs",
+            Self::LimitCutOff => "limit_cut_off",
         }
     }
 
@@ -63,12 +68,10 @@ impl Alteration {
                 "the quote has a hyphen or a letter that its source has not, and may mean another word"
             }
             Self::UnitDiffers => "the quote has a unit in another case, which is another unit",
+            Self::LimitCutOff => {
+                "the quote leaves out what makes its first or last number a limit, a range or negative"
+            }
         }
-    }
-
-    /// Whether it matters only where the claim itself denies nothing: a claim that does has the denial after all.
-    pub const fn is_of_denial_alone(self) -> bool {
-        matches!(self, Self::DenialCutOff)
     }
 }
 
@@ -143,6 +146,10 @@ pub(super) fn is_denial_cut_off(text: &str, range: &Range<usize>) -> bool {
     }
     let quote = &text[range.clone()];
     let left = &text[start..range.start];
+    // A cross in front of a list item denies it.
+    if left.trim_end().ends_with(['✗', '✘', '❌', '☒']) {
+        return true;
+    }
     let left =
         &left[left.rfind(clause).map_or(0, |at| at + left[at..].chars().next().map_or(1, char::len_utf8))..];
     if !left.trim().is_empty() && words(left).iter().rev().take(BEFORE).any(|word| denies(word)) {
@@ -156,8 +163,28 @@ pub(super) fn is_denial_cut_off(text: &str, range: &Range<usize>) -> bool {
         end -= 1;
     }
     let right = &text[range.end..end];
+    // Endings of verbs, where no space parts the words.
+    const ENDINGS: [&str; 8] = ["ません", "ない", "なかった", "なく", "ず", "지 않", "않", "못"];
+    let is_cut_inside = quote.ends_with(is_unspaced_or_hangul);
+    if is_cut_inside && ENDINGS.iter().any(|ending| right.trim_start().starts_with(ending)) {
+        return true;
+    }
     let right = &right[..right.find(clause).unwrap_or(right.len())];
     !right.trim().is_empty() && words(right).iter().take(AFTER).any(|word| denies(word))
+}
+
+/// Whether the quote at `range` begins or ends with a number of which it leaves out the sign, the limit or the range.
+pub(super) fn is_limit_cut_off(text: &str, range: &Range<usize>) -> bool {
+    const NEAR: usize = 30;
+    let quote = &text[range.clone()];
+    let begins = quote.trim_start_matches(['€', '$', '£', ' ']).starts_with(|c: char| digit(c).is_some());
+    let ends = quote.ends_with(|c: char| digit(c).is_some());
+    let before = || {
+        let start =
+            text[..range.start].char_indices().rev().take(NEAR).last().map_or(range.start, |(at, _)| at);
+        &text[start..range.start]
+    };
+    (begins && is_limit_before(before())) || (ends && is_limit_after(&text[range.end..]))
 }
 
 /// What the folding made equal between the words of the source and of the quote, and should not pass unnoticed.
@@ -169,13 +196,28 @@ pub(super) fn in_spelling(source: &str, quote: &str) -> Vec<Alteration> {
     if letters(source) != letters(quote) && !has_line_hyphen(source) && !has_line_hyphen(quote) {
         found.push(Alteration::SpellingDiffers);
     }
-    let (source, quote) = (units(source), units(quote));
-    if source.len() == quote.len()
-        && source.iter().zip(&quote).any(|(one, other)| !one.is_empty() && !other.is_empty() && one != other)
+    let (behind, quoted) = (units(source), units(quote));
+    let is_other = |(one, other): (&String, &String)| !one.is_empty() && !other.is_empty() && one != other;
+    if (behind.len() == quoted.len() && behind.iter().zip(&quoted).any(is_other))
+        || has_unit_in_other_case(source, quote)
     {
         found.push(Alteration::UnitDiffers);
     }
     found
+}
+
+/// A unit that stands in another case behind a number in words, or alone.
+fn has_unit_in_other_case(source: &str, quote: &str) -> bool {
+    let mut quoted = quote.split_whitespace();
+    source.split_whitespace().any(|one| {
+        quoted.next().is_some_and(|other| {
+            one.len() > 1 && one != other && one.eq_ignore_ascii_case(other) && is_unit(one) && is_unit(other)
+        })
+    })
+}
+
+fn is_unit(word: &str) -> bool {
+    !word.is_empty() && UNITS.contains(&format!(" {word} "))
 }
 
 /// The words with their inner hyphens, in lower case: what is left when typography and case are taken away.
@@ -218,9 +260,13 @@ fn has_line_hyphen(text: &str) -> bool {
     text.contains(['\n', '\r']) && text.split(['\n', '\r']).any(|line| line.trim_end().ends_with(is_dash))
 }
 
+fn is_unspaced_or_hangul(c: char) -> bool {
+    is_unspaced(c) || ('\u{ac00}'..='\u{d7a3}').contains(&c)
+}
+
 /// Units that mean something else in another case; `KB` counts as `kB`.
 const UNITS: &str = " mW MW mV MV mA MA mHz MHz mg Mg mPa MPa mJ MJ Mb MB kb kB Gb GB Tb TB Mbps MBps kbps kBps Gbps GBps \
-    mΩ MΩ pF PF nm Nm m M g G t T mmol Mmol mm Mm ms Ms mN MN mK MK ";
+    mΩ MΩ pF PF nm Nm m M g G t T mmol Mmol mm Mm ms Ms mN MN mK MK pA Pa pV PV nA NA ";
 
 /// The units directly behind numbers, those that another case makes another unit.
 fn units(text: &str) -> Vec<String> {
@@ -237,11 +283,25 @@ fn units(text: &str) -> Vec<String> {
         let unit: String =
             chars[start.min(chars.len())..].iter().take_while(|c| is_word(**c)).take(8).collect();
         let unit = unit.strip_prefix('K').map_or(unit.clone(), |rest| format!("k{rest}"));
-        let is_known = |unit: &str| !unit.is_empty() && UNITS.contains(&format!(" {unit} "));
         // One that is no unit in this case, such as `MG` in a heading, stands for the usual one.
-        out.push(if is_known(&unit) { unit } else { String::new() });
+        out.push(if is_unit(&unit) { unit } else { prime(&chars, at) });
     }
     out
+}
+
+/// The prime of feet or minutes, or the double one of inches or seconds, right behind the number that ends before `at`. One
+/// that closes a quotation is none.
+fn prime(chars: &[char], at: usize) -> String {
+    let Some(mark) = chars.get(at) else { return String::new() };
+    let is_odd = |mark: char| chars.iter().filter(|c| **c == mark).count() % 2 == 1;
+    let prime = match mark {
+        '′' => "′",
+        '″' => "″",
+        '\'' if is_odd('\'') => "′",
+        '"' if is_odd('"') => "″",
+        _ => "",
+    };
+    prime.to_owned()
 }
 
 #[cfg(test)]
@@ -279,10 +339,33 @@ mod tests {
         };
         assert!(cut("It is not true that the pool is open on Sundays.", "the pool is open on Sundays"));
         assert!(cut("Dogs are not allowed on trams.", "allowed on trams"));
+        assert!(cut("犬は電車に乗れません。猫も同じです。", "犬は電車に乗れ"));
+        assert!(!cut("犬は電車に乗れます。猫は乗れません。", "犬は電車に乗れます"));
+        assert!(cut("כלבים אינם מורשים לעלות לרכבת.", "מורשים לעלות לרכבת"));
+        assert!(cut("✗ dogs in the house", "dogs in the house"));
+        assert!(!cut("✓ dogs in the house", "dogs in the house"));
         assert!(cut("Hunde dürfen in die Bahn nicht hinein.", "Hunde dürfen in die Bahn"));
         assert!(!cut("Dogs are not allowed on trams but are allowed on buses.", "are allowed on buses"));
         assert!(!cut("Not on Mondays; the pool is open on Sundays.", "the pool is open on Sundays"));
         assert!(!cut("The pool is open on Sundays, not on Mondays.", "The pool is open on Sundays"));
+    }
+
+    #[test]
+    fn a_limit_beside_the_quote_is_noticed() {
+        let cut = |text: &str, quote: &str| {
+            let at = text.find(quote).unwrap();
+            is_limit_cut_off(text, &(at..at + quote.len()))
+        };
+        assert!(cut("The low was minus 5 degrees in May.", "5 degrees in May"));
+        assert!(cut("The share is <5 percent in May.", "5 percent in May"));
+        assert!(cut("The share is ±5 percent in May.", "5 percent in May"));
+        assert!(cut("It takes 5–6 weeks in May.", "It takes 5"));
+        assert!(cut("It takes 5–6 weeks in May.", "6 weeks in May"));
+        assert!(cut("At least 5 people came.", "5 people came"));
+        assert!(cut("It costs up to $5 per day.", "$5 per day"));
+        assert!(!cut("It takes 5–6 weeks in May.", "It takes 5–6 weeks"));
+        assert!(!cut("In 2019 5 people came.", "5 people came"));
+        assert!(!cut("It moved from Leeds to 5 towns.", "5 towns"));
     }
 
     #[test]
@@ -297,6 +380,12 @@ mod tests {
             ("yields 5 mW now", "yields 5 MW now", vec![UnitDiffers]),
             ("a 5MB file", "a 5Mb file", vec![UnitDiffers]),
             ("a 5 KB file", "a 5 kB file", vec![]),
+            ("Five MW plants", "Five mW plants", vec![UnitDiffers]),
+            ("draws 5 Pa", "draws 5 pA", vec![UnitDiffers]),
+            ("is 5″ wide", "is 5′ wide", vec![UnitDiffers]),
+            ("is 5\" wide", "is 5' wide", vec![UnitDiffers]),
+            ("the \"rule of 5\" holds", "the 'rule of 5' holds", vec![]),
+            ("is 5″ wide", "is 5\" wide", vec![]),
             ("TAKE 5 MG", "take 5 mg", vec![]),
             ("The Mill – old", "the mill - old", vec![]),
         ] {

@@ -2,7 +2,8 @@
 
 use trace::Trace;
 
-use super::{Answer, Corpus, Found, Listed, Missing, Scope, is_trivial};
+use super::measures::is_limited;
+use super::{Alteration, Answer, Corpus, Found, Listed, Missing, Scope, is_trivial};
 use crate::evidence::{Basis, Passage};
 use crate::reply::{Code, Problem};
 use crate::report::{
@@ -81,6 +82,8 @@ struct Quote<'q> {
     claim: usize,
     /// Whether the claim denies something.
     denies: bool,
+    /// Whether the claim says of a number that it is a limit or within one.
+    limits: bool,
 }
 
 impl<'a> Check<'a> {
@@ -138,8 +141,8 @@ impl<'a> Check<'a> {
             path(claim.contradicting.map_or("", |quote| quote.key)),
         );
         let listed = Listed::new(claim.text, path("claim_text"));
-        let denies = listed.is_negated();
-        let quote = |text, path, role| Quote { text, path, role, claim: at, denies };
+        let (denies, limits) = (listed.is_negated(), is_limited(claim.text));
+        let quote = |text, path, role| Quote { text, path, role, claim: at, denies, limits };
         let supporting = claim.supporting.map(|field| quote(field.text, paths.0.as_str(), Role::Supporting));
         let contradicting =
             claim.contradicting.map(|field| quote(field.text, paths.1.as_str(), Role::Contradicting));
@@ -237,6 +240,14 @@ impl<'a> Check<'a> {
         for at in checked.turned {
             let message = "the claim and its sentence of the answer have opposite senses";
             self.doubt("claim_turned_around", &format!("{list}[{at}]"), message, Some(at));
+        }
+        for at in checked.following {
+            let message = "the claim has a word of the evidence where the answer has another";
+            self.doubt("claim_follows_evidence", &format!("{list}[{at}]"), message, Some(at));
+        }
+        for (at, number) in checked.added {
+            let message = format!("the claim has `{}`, the answer does not", shorten(&number, 40));
+            self.doubt("number_not_in_answer", &format!("{list}[{at}]"), &message, Some(at));
         }
         for span in &checked.left_out {
             let sentence = text::slice(whole, *span);
@@ -348,8 +359,12 @@ impl<'a> Check<'a> {
     fn evidence(&mut self, quote: Quote<'_>, found: Found) -> Evidence {
         self.doubt_trivial(quote.text, quote.path, Some(quote.claim));
         for alteration in &found.alterations {
-            let is_harmless = quote.denies || quote.role == Role::Contradicting;
-            if !(alteration.is_of_denial_alone() && is_harmless) {
+            let is_said = match alteration {
+                Alteration::DenialCutOff => quote.denies || quote.role == Role::Contradicting,
+                Alteration::LimitCutOff => quote.limits || quote.role == Role::Contradicting,
+                _ => false,
+            };
+            if !is_said {
                 self.doubt(alteration.code(), quote.path, alteration.message(), Some(quote.claim));
             }
         }
@@ -381,11 +396,18 @@ impl<'a> Check<'a> {
         if quotes.is_empty() {
             return;
         }
-        let missing = listed.numbers_not_in(quotes);
+        let missing = listed.numbers_not_in(quotes.iter().copied());
         if !missing.is_empty() {
             let words: Vec<String> = missing.iter().map(|word| format!("`{word}`")).collect();
             let message = format!("the claim has {}, its passage does not", words.join(", "));
             self.doubt("number_not_in_quote", path, &message, Some(claim));
+        } else if let Some(group) = listed.reversed_in(&quotes) {
+            let message = format!("the claim has `{group}`, its passage the reverse");
+            self.doubt("number_not_in_quote", path, &message, Some(claim));
+        }
+        if let Some(number) = listed.measured_otherwise(&quotes) {
+            let message = format!("the claim has `{number}` with another unit or limit than its passage");
+            self.doubt("unit_not_in_quote", path, &message, Some(claim));
         }
     }
 

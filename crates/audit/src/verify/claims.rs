@@ -12,6 +12,7 @@ use crate::text::{self, Form, Number, Pool, Sentence, SentenceKind, Vocabulary, 
 
 use super::Corpus;
 use super::listed::{Listed, Sayings, telling};
+use super::measures::is_measuring;
 use super::pointers::{leave_citations, leave_counters, leave_pointers};
 use super::pronouns::{WrittenOut, is_pronoun};
 use super::senses::is_yes_or_no;
@@ -23,7 +24,9 @@ pub struct Answer {
     answer: Vocabulary,
     query: Vocabulary,
     /// Numbers of answer and query.
-    numbers: Pool,
+    pub(super) numbers: Pool,
+    /// The sentences in which each reading of a number stands.
+    places_of_numbers: HashMap<String, Vec<usize>>,
     /// How many content words the answer has.
     size: usize,
     /// Whether the answer says yes or no to the question and so makes the question's words its own.
@@ -38,7 +41,6 @@ pub(super) struct Prepared {
     pub(super) words: Vec<String>,
     pub(super) content: Vec<String>,
     pub(super) numbers: Vec<Number>,
-    pub(super) pool: Pool,
     pub(super) is_in_section: bool,
 }
 
@@ -59,6 +61,10 @@ pub struct Checked {
     pub left_out: Vec<Span>,
     /// Claims that say in other words what an earlier one says of the same sentence.
     pub restated: Vec<usize>,
+    /// Claims with a number in words that the answer has not, and the number.
+    pub added: Vec<(usize, String)>,
+    /// Claims with a word of the evidence where the answer has another.
+    pub following: Vec<usize>,
     /// Oddities that were tolerated.
     pub notes: Vec<String>,
 }
@@ -73,19 +79,29 @@ impl Answer {
             trace.chunks().iter().filter_map(|chunk| chunk.source_id.as_deref()).filter(has_digit).collect();
         let mut answer = Vocabulary::default();
         let mut sentences = Vec::new();
+        let mut places_of_numbers: HashMap<String, Vec<usize>> = HashMap::new();
         for (at, sentence) in text::sentences(text).into_iter().enumerate() {
             let words = words(&sentence.text);
             answer.add(at, &sentence.text, &words);
-            let content = words.iter().filter(|word| text::is_content(word)).cloned().collect();
+            let acronyms = text::acronyms(&sentence.text);
+            let is_content = |word: &&String| text::is_content(word) || acronyms.contains(word);
+            let content = words.iter().filter(is_content).cloned().collect();
             let mut numbers = numbers(&sentence.text);
             leave_citations(&sentence.text, &cited, &mut numbers);
             leave_pointers(&sentence.text, &mut numbers);
             leave_counters(&sentence.text, &mut numbers);
             let is_in_section =
                 section.is_none_or(|section| (section.start..section.end).contains(&sentence.span.start));
-            let mut pool = Pool::default();
-            pool.add(&numbers);
-            sentences.push(Prepared { sentence, words, content, numbers, pool, is_in_section });
+            for key in numbers.iter().flat_map(Number::keys) {
+                match places_of_numbers.get_mut(key) {
+                    Some(places) if places.last() == Some(&at) => {}
+                    Some(places) => places.push(at),
+                    None => {
+                        places_of_numbers.insert(key.to_owned(), vec![at]);
+                    }
+                }
+            }
+            sentences.push(Prepared { sentence, words, content, numbers, is_in_section });
         }
         let mut all = Pool::of([query]);
         all.add_digits(text);
@@ -98,6 +114,7 @@ impl Answer {
             answer,
             query: Vocabulary::of(query),
             numbers: all,
+            places_of_numbers,
             size,
             affirms,
             written: format!("{text}\n{query}"),
@@ -108,16 +125,18 @@ impl Answer {
     /// `evidence`: where the answer's abbreviations and pronouns may be written out.
     pub fn check(&self, claims: &[Listed], list: &str, evidence: &Corpus<'_>) -> Checked {
         let mut checked = Checked { has_statements: self.has_statements(), ..Checked::default() };
-        let mut lookup = Lookup { answer: self, known: HashMap::new() };
+        let mut lookup = Lookup::new(self);
         let written_out = WrittenOut::new(self.all_words(), evidence);
+        let mut aligned = Vec::with_capacity(claims.len());
         for claim in claims {
             let mut alignment = lookup.align(claim);
-            checked.spans.push(alignment.span);
+            aligned.push(alignment.sentence);
+            let sentence = alignment.sentence.and_then(|at| self.sentences.get(at));
+            checked.spans.push(sentence.map(|it| it.sentence.span));
             if alignment.known * 2 < claim.content.len() {
-                let has_pronoun = self.sentences.iter().any(|it| {
-                    Some(it.sentence.span) == alignment.span && it.words.iter().any(|word| is_pronoun(word))
-                });
+                let has_pronoun = sentence.is_some_and(|it| it.words.iter().any(|word| is_pronoun(word)));
                 let resolved = written_out.resolve(claim, has_pronoun, |word| !self.knows(word));
+                alignment.known += self.measuring_words(claim, sentence);
                 if resolved > 0 {
                     alignment.known += resolved;
                     let path = &claim.path;
@@ -130,7 +149,15 @@ impl Answer {
         }
         checked.restated = self.restated(claims, &checked.spans);
         checked.turned = self.turned(claims, &checked.spans);
+        checked.turned.extend(self.misnumbered(claims));
+        checked.turned.sort_unstable();
+        checked.turned.dedup();
+        let (exchanged, added) = self.exchanged(claims, &aligned);
+        checked.problems.extend(exchanged);
+        checked.added = added;
         let held = self.held(claims);
+        checked.following = self.following(claims, &aligned, &held, &written_out, evidence);
+        checked.following.retain(|at| !checked.turned.contains(at));
         if !claims.is_empty() {
             checked.left_out = self.left_out(&held, &checked.spans);
         }
@@ -138,6 +165,18 @@ impl Answer {
         checked.problems.extend(self.gaps(claims, list));
         checked.coverage = self.coverage(&held);
         checked
+    }
+
+    /// How many words of a claim only say what its number counts, as the answer says without them: "the actress, 45" is
+    /// "45 years old", and "80 km/h" is "80 kilometres per hour".
+    fn measuring_words(&self, claim: &Listed, sentence: Option<&Prepared>) -> usize {
+        let is_shared = |number: &Number| {
+            sentence.is_some_and(|sentence| sentence.numbers.iter().any(|other| number.says_the_same(other)))
+        };
+        if !claim.numbers.iter().any(is_shared) {
+            return 0;
+        }
+        claim.content.iter().filter(|word| !self.knows(word) && is_measuring(word)).count()
     }
 
     /// Whether anything is said that can be checked; an answer that declines says nothing.
@@ -159,8 +198,8 @@ impl Answer {
                 SentenceKind::Question => Some(at) == last && self.sentences.len() == 1,
                 SentenceKind::Statement | SentenceKind::Remark | SentenceKind::Mark => false,
             };
-            let states = prepared.content.len() >= ENOUGH && text::states_amount(&prepared.sentence.text);
-            (prepared.is_in_section && is_kind && states).then_some(prepared)
+            let states = || prepared.content.len() >= ENOUGH && text::states_amount(&prepared.sentence.text);
+            (prepared.is_in_section && is_kind && states()).then_some(prepared)
         })
     }
 
@@ -169,7 +208,7 @@ impl Answer {
         &self.written
     }
 
-    fn knows(&self, word: &str) -> bool {
+    pub(super) fn knows(&self, word: &str) -> bool {
         self.answer.holds(word) || self.query.holds(word)
     }
 
@@ -219,16 +258,32 @@ impl Answer {
     /// about the statement.
     fn left_out(&self, held: &HashSet<&str>, spans: &[Option<Span>]) -> Vec<Span> {
         const ENOUGH: usize = 3;
+        /// So many words in a row that no claim holds.
+        const CLAUSE: usize = 4;
         /// An answer of which more is left out is not read any better for a longer list.
         const MOST: usize = 20;
+        let spoken_of: HashSet<Span> = spans.iter().flatten().copied().collect();
         self.statements()
             .chain(self.hidden_statements())
             .filter(|prepared| {
                 let words = prepared.content.len();
+                let held_words = held;
                 let held = prepared.content.iter().filter(|word| held.contains(word.as_str())).count();
-                let is_spoken_of = || spans.contains(&Some(prepared.sentence.span));
-                words >= ENOUGH
-                    && (held * 3 < words || (held * 2 <= words && !is_spoken_of()))
+                // A clause of its own: "and Smith murdered Jones with a knife".
+                let mut run = 0;
+                let longest_run = prepared
+                    .content
+                    .iter()
+                    .map(|word| {
+                        run = if held_words.contains(word.as_str()) { 0 } else { run + 1 };
+                        run
+                    })
+                    .max();
+                let is_spoken_of = || spoken_of.contains(&prepared.sentence.span);
+                (words >= ENOUGH || !prepared.sentence.is_statement())
+                    && (held * 3 < words
+                        || (held * 2 <= words && !is_spoken_of())
+                        || longest_run.is_some_and(|run| run >= CLAUSE))
                     && !reply::is_refusal(&prepared.sentence.text)
             })
             .map(|prepared| prepared.sentence.span)
@@ -282,6 +337,10 @@ impl Answer {
         }
         let mut problems = Vec::new();
         for prepared in self.statements() {
+            // "I have no information about that in 2024" says nothing of the year.
+            if claims.is_empty() && declines(&prepared.sentence.text) {
+                continue;
+            }
             let open = prepared
                 .numbers
                 .iter()
@@ -318,10 +377,38 @@ impl Answer {
     }
 }
 
+/// Whether a sentence of an answer says that the writer does not know. "I'm sorry, he died in 2019" does not.
+fn declines(sentence: &str) -> bool {
+    const WORDS: [&str; 18] = [
+        "information",
+        "know",
+        "cannot",
+        "can't",
+        "can’t",
+        "unable",
+        "not able",
+        "no data",
+        "could not",
+        "couldn't",
+        "couldn’t",
+        "informação",
+        "información",
+        "informazioni",
+        "情報",
+        "信息",
+        "정보",
+        "معلومات",
+    ];
+    let lower = sentence.to_lowercase();
+    WORDS.iter().any(|word| lower.contains(word))
+        && reply::is_refusal(sentence)
+        && !text::states_amount(sentence)
+}
+
 /// How a claim stands to the answer.
 struct Alignment {
     /// The sentence that shares most with it.
-    span: Option<Span>,
+    sentence: Option<usize>,
     /// How many of its content words stand in the answer.
     held: usize,
     /// How many stand in the answer or in the question.
@@ -332,6 +419,11 @@ struct Alignment {
 struct Lookup<'a> {
     answer: &'a Answer,
     known: HashMap<&'a str, Places>,
+    /// For each sentence what it shares with the claim at hand; zero between claims.
+    shared: Vec<usize>,
+    /// For each sentence the last number that was counted for it, each by its round.
+    counted: Vec<usize>,
+    round: usize,
 }
 
 struct Places {
@@ -340,9 +432,15 @@ struct Places {
 }
 
 impl<'a> Lookup<'a> {
+    fn new(answer: &'a Answer) -> Self {
+        let size = answer.sentences.len();
+        Self { answer, known: HashMap::new(), shared: vec![0; size], counted: vec![0; size], round: 0 }
+    }
+
     fn align(&mut self, claim: &'a Listed) -> Alignment {
         let answer = self.answer;
-        let mut shared = vec![0_usize; answer.sentences.len()];
+        // Only the sentences that share something are looked at: of many, most share nothing.
+        let mut touched: Vec<usize> = Vec::new();
         let (mut held, mut known) = (0, 0);
         for word in &claim.content {
             let places = self.known.entry(word).or_insert_with(|| Places {
@@ -352,28 +450,32 @@ impl<'a> Lookup<'a> {
             held += usize::from(!places.sentences.is_empty());
             known += usize::from(places.is_in_query || !places.sentences.is_empty());
             for place in &places.sentences {
-                shared[*place] += 2;
+                touched.extend((self.shared[*place] == 0).then_some(*place));
+                self.shared[*place] += 2;
             }
         }
-        if !claim.numbers.is_empty() {
-            for (prepared, count) in
-                answer.sentences.iter().zip(&mut shared).filter(|(prepared, _)| !prepared.numbers.is_empty())
-            {
-                *count +=
-                    3 * claim.numbers.iter().filter(|number| prepared.pool.holds_loosely(number)).count();
+        for number in &claim.numbers {
+            self.round += 1;
+            for place in number.keys().filter_map(|key| answer.places_of_numbers.get(key)).flatten() {
+                if std::mem::replace(&mut self.counted[*place], self.round) != self.round {
+                    touched.extend((self.shared[*place] == 0).then_some(*place));
+                    self.shared[*place] += 3;
+                }
             }
         }
-        let best = shared
+        let best = touched
             .iter()
-            .enumerate()
-            .filter(|(_, count)| **count > 0)
-            .max_by_key(|(at, count)| (**count, answer.sentences[*at].is_in_section, usize::MAX - at));
-        Alignment { span: best.map(|(at, _)| answer.sentences[at].sentence.span), held, known }
+            .copied()
+            .max_by_key(|at| (self.shared[*at], answer.sentences[*at].is_in_section, usize::MAX - at));
+        for at in touched {
+            self.shared[at] = 0;
+        }
+        Alignment { sentence: best, held, known }
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use serde_json::json;
 
@@ -392,6 +494,38 @@ mod tests {
         let listed: Vec<Listed> =
             claims.iter().enumerate().map(|(at, claim)| Listed::new(claim, format!("$[{at}]"))).collect();
         Answer::new(&trace(ANSWER), section).check(&listed, "$", &Corpus::of(&[]))
+    }
+
+    /// Whether the claims are refused as claims about this answer.
+    pub(in crate::verify) fn refused(answer: &str, claims: &[&str]) -> bool {
+        let checked = checked(answer, claims, &[]);
+        checked.problems.iter().any(|problem| problem.code == Code::InventedClaim)
+    }
+
+    /// The doubts about these claims next to this answer.
+    pub(in crate::verify) fn doubted(answer: &str, claims: &[&str]) -> Vec<String> {
+        let checked = checked(answer, claims, &[]);
+        let turned = checked.turned.iter().map(|_| "claim_turned_around");
+        let added = checked.added.iter().map(|_| "number_not_in_answer");
+        turned.chain(added).map(str::to_owned).collect()
+    }
+
+    pub(in crate::verify) fn checked(answer: &str, claims: &[&str], evidence: &[&str]) -> Checked {
+        let mut trace = trace(answer);
+        trace.query = Some("What?".to_owned());
+        let passage = |text| crate::evidence::Passage {
+            source_id: "s",
+            text,
+            url: None,
+            title: None,
+            rank: None,
+            score: None,
+            metadata: None,
+        };
+        let passages: Vec<_> = evidence.iter().map(|text| passage(*text)).collect();
+        let listed: Vec<Listed> =
+            claims.iter().enumerate().map(|(at, claim)| Listed::new(claim, format!("$[{at}]"))).collect();
+        Answer::new(&trace, None).check(&listed, "$", &Corpus::of(&passages))
     }
 
     fn codes(checked: &Checked) -> Vec<Code> {
@@ -432,6 +566,91 @@ mod tests {
             codes(&Answer::new(&stated, None).check(&listed, "$", &Corpus::of(&[]))),
             [Code::UncoveredSentence]
         );
+    }
+
+    #[test]
+    fn an_answer_that_declines_needs_no_claims_and_one_that_only_apologises_does() {
+        let code = |answer: &str| codes(&checked(answer, &[], &[]));
+        assert_eq!(code("I'm sorry, but I don't have information about that in 2024."), []);
+        assert_eq!(code("I'm sorry, he died in 2019."), [Code::UncoveredSentence]);
+        assert_eq!(
+            code("I'm sorry, I cannot say more than that 500 people died."),
+            [Code::UncoveredSentence]
+        );
+    }
+
+    #[test]
+    fn years_of_works_and_of_the_writers_knowledge_need_no_claim() {
+        for answer in [
+            "According to Smith et al. (2019), sleep matters.",
+            "According to Smith (2019), sleep matters.",
+            "Roth and Lee (2019) say that sleep matters.",
+            "Smith (2019) found that sleep matters.",
+            "As of my last update in 2023, sleep matters.",
+            "Source: Annual Report 2022, page 14. Sleep matters.",
+        ] {
+            let checked = checked(answer, &["Sleep matters."], &[]);
+            assert!(checked.problems.is_empty(), "{answer}: {:?}", checked.problems);
+        }
+        for answer in [
+            "Sleep matters (2019).",
+            "Sleep matters to the Louvre (1793).",
+            "Sleep matters. Source: 500 people died here in 2020.",
+            "Sleep matters.\n\nSource: https://x.example/z says 500 people died.",
+            "As of my last update, sleep matters to 500 people.",
+        ] {
+            assert_eq!(
+                codes(&checked(answer, &["Sleep matters."], &[])),
+                [Code::UncoveredSentence],
+                "{answer}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_claim_may_write_out_what_its_number_counts() {
+        for (answer, claim) in [
+            ("The actress, 45, has two children.", "The actress is 45 years old."),
+            ("Its top speed: 80 km/h", "It goes 80 kilometres per hour."),
+            ("The WHO was founded in 1948.", "The WHO was established in 1948."),
+            ("IT was founded in 1998.", "IT was established in 1998."),
+            ("In '99 he moved to Leeds.", "He moved to Leeds in 1999."),
+            ("He scored 3/4 of the points.", "He scored three quarters of the points."),
+            ("He scored three quarters of the points.", "He scored 3/4 of the points."),
+            ("2020年（令和2年）に開館しました。", "2020年に開館した。"),
+            ("박물관은 1902년에 개관했습니다.", "박물관이 1902년에 문을 열었다."),
+            ("The roof leaks.", "The roof leaks."),
+        ] {
+            let checked = checked(answer, &[claim], &[]);
+            assert!(checked.problems.is_empty(), "{answer} / {claim}: {:?}", checked.problems);
+        }
+        assert!(refused("The actress, 45, has two children.", &["The actor of 46 is older."]));
+    }
+
+    #[test]
+    fn a_clause_that_no_claim_holds_is_left_out() {
+        let answer = "The hall opens at nine and Smith murdered Jones there with a knife.";
+        assert_eq!(checked(answer, &["The hall opens at nine."], &[]).left_out.len(), 1);
+        let both = ["The hall opens at nine.", "Smith murdered Jones with a knife in the hall."];
+        assert!(checked(answer, &both, &[]).left_out.is_empty());
+        let heading = checked(
+            "The hall opens at nine.\n\n# 500 people died here in 2020",
+            &["The hall opens at nine."],
+            &[],
+        );
+        assert_eq!(heading.left_out.len(), 1);
+        let heading = checked("# Top 10 halls\n\nThe hall opens at nine.", &["The hall opens at nine."], &[]);
+        assert!(heading.left_out.is_empty());
+    }
+
+    #[test]
+    fn a_claim_that_earlier_claims_said_in_parts_counts_no_more() {
+        let answer = "The hall is old, big, red and tall.";
+        let padded =
+            ["The hall is old.", "The hall is big.", "The hall is old and big.", "The hall is tall."];
+        assert_eq!(checked(answer, &padded, &[]).restated, [2]);
+        let honest = ["The hall is old.", "The hall is big.", "The hall is red.", "The hall is tall."];
+        assert!(checked(answer, &honest, &[]).restated.is_empty());
     }
 
     #[test]

@@ -55,20 +55,29 @@ impl<'a> Ids<'a> {
 
 /// What the judge may have meant, the longest first.
 fn candidates(id: &str) -> impl Iterator<Item = &str> {
-    /// Cuts of an id of many words.
-    const MOST: usize = 64;
     let whole = id.trim();
     let bare = bare(whole);
-    let cuts = bare
-        .char_indices()
+    // `doc 2` may be a number behind a label, and may be the id `doc` with a tail.
+    let labelled = Some(whole).filter(|whole| whole.len() > bare.len());
+    [whole, bare]
+        .into_iter()
+        .chain(cuts(bare))
+        .chain(labelled.into_iter().flat_map(cuts))
+        .filter(|id| !id.is_empty())
+}
+
+/// An id up to each comma, white space or `#` in it, from the last one.
+fn cuts(id: &str) -> impl Iterator<Item = &str> {
+    /// Cuts of an id of many words.
+    const MOST: usize = 64;
+    id.char_indices()
         .rev()
         .filter(|(_, c)| matches!(c, ',' | '#' | '，' | '、') || c.is_whitespace())
         .take(MOST)
-        .flat_map(|(at, _)| {
-            let cut = bare[..at].trim_end();
+        .flat_map(move |(at, _)| {
+            let cut = id[..at].trim_end();
             [cut, cut.trim_end_matches([':', ';', '/', '-', '§', '('])]
-        });
-    [whole, bare].into_iter().chain(cuts).filter(|id| !id.is_empty())
+        })
 }
 
 /// One spelling for ids that differ in case, dashes and white space alone.
@@ -166,6 +175,16 @@ mod tests {
         ] {
             assert_eq!(resolved(&["doc-3", "other"], id), Some("doc-3"), "{id}");
         }
+    }
+
+    #[test]
+    fn an_id_that_is_a_label_may_have_a_tail() {
+        for (known, id) in
+            [("doc", "doc section 2"), ("chunk", "chunk 2"), ("source", "source 2"), ("doc", "doc p. 2")]
+        {
+            assert_eq!(resolved(&[known, "other"], id), Some(known), "{id}");
+        }
+        assert_eq!(resolved(&["doc", "2"], "doc 2"), Some("2"), "a label before an id");
     }
 
     #[test]

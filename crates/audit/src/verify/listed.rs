@@ -1,5 +1,10 @@
 //! A claim of a list, the judge's or ours, and how it stands to another.
 
+use std::cell::OnceCell;
+use std::collections::HashSet;
+
+use super::measures;
+use super::senses::shared;
 use crate::text::{self, Form, Number, Pool, Vocabulary, denies, numbers, words};
 
 /// A claim of the judge's list, prepared for the alignment.
@@ -22,7 +27,10 @@ impl Listed {
     pub fn new(text: &str, path: String) -> Self {
         let plain = text::plain(text);
         let words = words(&plain);
-        let content = words.iter().filter(|word| text::is_content(word) && !reports(word)).cloned().collect();
+        let acronyms = text::acronyms(&plain);
+        let is_content =
+            |word: &&String| (text::is_content(word) && !reports(word)) || acronyms.contains(word);
+        let content = words.iter().filter(is_content).cloned().collect();
         let numbers = numbers(&plain);
         Self { path, text: text.to_owned(), plain, words, content, numbers }
     }
@@ -54,12 +62,26 @@ impl Listed {
     /// Whether another claim of the list says it better than the one at `place`: verdicts were exchanged.
     pub fn is_rather_about_another(&self, place: usize, sent: &[Self]) -> bool {
         let distance = |other: &Self| {
-            let missing =
-                |from: &Self, to: &Self| from.words.iter().filter(|word| !to.words.contains(word)).count();
+            let missing = |from: &Self, to: &Self| from.words.len() - shared(&from.words, &to.words);
             missing(self, other) + missing(other, self)
         };
         let own = sent.get(place).map_or(usize::MAX, distance);
         own > 0 && sent.iter().enumerate().any(|(at, other)| at != place && distance(other) < own)
+    }
+
+    /// Its first score or date of which the quotes have only the reverse.
+    pub(super) fn reversed_in(&self, quotes: &[&str]) -> Option<String> {
+        if self.numbers.len() < 2 { None } else { measures::reversed(&self.plain, quotes) }
+    }
+
+    /// Its first number that these texts have with another unit or the opposite limit alone.
+    pub(super) fn measured_otherwise(&self, texts: &[&str]) -> Option<String> {
+        if self.numbers.is_empty() { None } else { measures::differing(&self.plain, texts) }
+    }
+
+    /// Without list marks, citations, links and emphasis.
+    pub(super) fn plain(&self) -> &str {
+        &self.plain
     }
 
     /// Its words without those that change nothing when they are left out.
@@ -87,9 +109,14 @@ impl Listed {
         }
         let quotes: Vec<&str> = quotes.into_iter().collect();
         let pool = Pool::of(quotes.iter().copied());
+        let (chars, slots) = (OnceCell::new(), OnceCell::new());
+        let is_replaced = |number: &Number| {
+            let chars: &Vec<char> = chars.get_or_init(|| self.plain.chars().collect());
+            slots.get_or_init(|| Slots::of(&quotes)).hold_another_for(chars, number)
+        };
         let mut missing: Vec<&str> = Vec::new();
         for number in self.numbers.iter().filter(|number| !pool.holds(number)) {
-            let counts = number.form != Form::Incidental || is_replaced(&self.plain, number, &quotes);
+            let counts = number.form != Form::Incidental || is_replaced(number);
             if counts && !missing.contains(&number.text.as_str()) {
                 missing.push(&number.text);
             }
@@ -98,25 +125,56 @@ impl Listed {
     }
 }
 
-/// Whether a quote has another number where `claim` has this one: before the same word, in the same name, or another
-/// month.
-fn is_replaced(claim: &str, number: &Number, quotes: &[&str]) -> bool {
-    let chars: Vec<char> = claim.chars().collect();
-    let name = name_before(&chars, number);
-    let next = next_word(&chars, number);
-    let is_capital = number.text.starts_with(char::is_uppercase);
-    quotes.iter().any(|quote| {
-        let quoted: Vec<char> = quote.chars().collect();
-        numbers(quote).iter().any(|other| {
-            if number.is_month() {
-                return is_capital && other.is_month() && other.text.starts_with(char::is_uppercase);
+/// The places in which numbers stand: before a word, in a name, as a month.
+pub(super) struct Slots {
+    has_month: bool,
+    names: HashSet<String>,
+    counted: HashSet<String>,
+}
+
+impl Slots {
+    pub(super) fn of(texts: &[&str]) -> Self {
+        let mut slots = Self { has_month: false, names: HashSet::new(), counted: HashSet::new() };
+        for text in texts {
+            let chars: Vec<char> = text.chars().collect();
+            for number in numbers(text) {
+                slots.has_month |= number.is_month() && number.text.starts_with(char::is_uppercase);
+                if number.form == Form::Incidental {
+                    slots.names.insert(name_before(&chars, &number));
+                }
+                if !number.is_month() {
+                    slots.counted.insert(next_word(&chars, &number));
+                }
             }
-            if !name.is_empty() {
-                return name_before(&quoted, other) == name && other.form == Form::Incidental;
-            }
-            !next.is_empty() && !other.is_month() && next_word(&quoted, other) == next
-        })
-    })
+        }
+        slots
+    }
+
+    /// The place of one number of `chars`.
+    pub(super) fn of_one(chars: &[char], number: &Number) -> Self {
+        let is_named = number.form == Form::Incidental;
+        let name = if is_named { name_before(chars, number) } else { String::new() };
+        let counted = if number.is_month() { String::new() } else { next_word(chars, number) };
+        Self {
+            has_month: number.is_month() && number.text.starts_with(char::is_uppercase),
+            names: HashSet::from([name]),
+            counted: HashSet::from([counted]),
+        }
+    }
+
+    /// Whether another number stands where `number` stands in `chars`: before the same word, in the same name, or
+    /// another month.
+    pub(super) fn hold_another_for(&self, chars: &[char], number: &Number) -> bool {
+        if number.is_month() {
+            return self.has_month && number.text.starts_with(char::is_uppercase);
+        }
+        let name = name_before(chars, number);
+        if !name.is_empty() {
+            return self.names.contains(&name);
+        }
+        let next = next_word(chars, number);
+        !next.is_empty() && self.counted.contains(&next)
+    }
 }
 
 /// The letters that lead into a number, with its hyphen: `B` of `B12`, `COVID-` of `COVID-19`.

@@ -1,7 +1,7 @@
 //! Numbers of an answer that point to a source and state nothing.
 
-use crate::report::Span;
-use crate::text::{self, Number, Pool};
+use crate::text::windows::Windows;
+use crate::text::{Number, Pool};
 
 /// Takes out the numbers of source ids that a sentence cites in brackets: `[Section 3.2]` states no 3.2.
 pub(super) fn leave_citations(sentence: &str, ids: &[&str], found: &mut Vec<Number>) {
@@ -22,9 +22,7 @@ pub(super) fn leave_citations(sentence: &str, ids: &[&str], found: &mut Vec<Numb
 
 /// Takes out numbers that point to a source and state nothing: `Source 2`, `the 3 documents`, `(Miller, 2020, p. 7)`.
 pub(super) fn leave_pointers(sentence: &str, found: &mut Vec<Number>) {
-    /// No sentence is longer; a row of numbers is, and looking around each of them would take for ever.
-    const LONGEST: usize = 4000;
-    if found.is_empty() || sentence.len() > LONGEST {
+    if found.is_empty() {
         return;
     }
     const BEFORE: &str =
@@ -32,14 +30,59 @@ pub(super) fn leave_pointers(sentence: &str, found: &mut Vec<Number>) {
     const AFTER: &str =
         " documents sources passages chunks contexts excerpts dokumente quellen fuentes documentos ";
     let listed = |word: &str, words: &str| !word.is_empty() && words.contains(&format!(" {word} "));
+    let windows = Windows::of(sentence);
     found.retain(|number| {
-        let before = text::slice(sentence, Span { start: 0, end: number.span.start });
-        let after = text::slice(sentence, Span { start: number.span.end, end: usize::MAX });
+        let (before, after) = windows.around(number.span);
         let word = |part: &str| part.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
         let previous = before.split_whitespace().next_back().map(word).unwrap_or_default();
         let next = after.split_whitespace().next().map(word).unwrap_or_default();
-        !listed(&previous, BEFORE) && !listed(&next, AFTER) && !is_in_citation(before, after)
+        !listed(&previous, BEFORE)
+            && !listed(&next, AFTER)
+            && !is_in_citation(before, after)
+            && !is_year_of_a_work(number, before, after)
+            && !is_last_update(before)
     });
+}
+
+/// `Smith et al. (2019)`, `Roth and Lee (2019)`, `According to Smith (2019)`, `Smith (2019) found`. A year in brackets
+/// behind another name may be what the sentence says: `the Louvre (1793)`.
+fn is_year_of_a_work(number: &Number, before: &str, after: &str) -> bool {
+    const REPORTS: &str = " found finds showed shows show reported reports report argued argues argue suggested suggests suggest         noted notes states stated wrote writes concluded concludes observed demonstrated demonstrates described proposed ";
+    let Some(name) = before.strip_suffix(['(', '[']).map(str::trim_end) else { return false };
+    let Some(rest) = after.trim_start_matches(['a', 'b', 'c']).strip_prefix([')', ']']) else { return false };
+    let is_year = number.text.len() == 4 && number.text.starts_with(['1', '2']);
+    let mut words = name.split_whitespace().rev();
+    let is_name = |word: Option<&str>| word.is_some_and(|word| word.starts_with(char::is_uppercase));
+    let (last, joint, first) = (words.next(), words.next(), words.next());
+    let is_pair =
+        || is_name(last) && matches!(joint, Some("and" | "&" | "und" | "et" | "y")) && is_name(first);
+    let follows = || {
+        let next = rest.split_whitespace().next().unwrap_or_default();
+        is_name(last) && REPORTS.contains(&format!(" {next} ")) && !next.is_empty()
+    };
+    let is_named = || is_name(last) && name.to_lowercase().contains("according to");
+    is_year && (name.ends_with("et al.") || name.ends_with("et al") || is_pair() || follows() || is_named())
+}
+
+/// "As of my last update in 2023": when the writer learnt something, and nothing about the matter.
+fn is_last_update(before: &str) -> bool {
+    /// Characters between the words and the year.
+    const NEAR: usize = 40;
+    const PHRASES: [&str; 6] = [
+        "my last update",
+        "my last training",
+        "my knowledge cutoff",
+        "my knowledge cut-off",
+        "my training data",
+        "my last knowledge",
+    ];
+    let lower = before.to_lowercase();
+    PHRASES.iter().any(|phrase| {
+        lower.rfind(phrase).is_some_and(|at| {
+            let between = &lower[at + phrase.len()..];
+            between.chars().count() <= NEAR && !between.contains([',', '.', ';'])
+        })
+    })
 }
 
 /// Inside of brackets that name somebody and a year, or a section.

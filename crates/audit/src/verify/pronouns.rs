@@ -40,6 +40,11 @@ impl<'a, 'e> WrittenOut<'a, 'e> {
         self.names(claim, &is_foreign).map(foreign).max().unwrap_or(0)
     }
 
+    /// The words of `claim` that write out an abbreviation of the answer.
+    pub(super) fn expanded<'c>(&self, claim: &'c Listed) -> Vec<&'c str> {
+        self.expansions(claim).flatten().map(String::as_str).collect()
+    }
+
     /// Runs of the claim's words whose first letters are an abbreviation of the answer.
     fn expansions<'c>(&self, claim: &'c Listed) -> impl Iterator<Item = &'c [String]> {
         let abbreviations = self.abbreviations.get_or_init(|| abbreviations(self.written));
@@ -84,6 +89,8 @@ impl<'a, 'e> WrittenOut<'a, 'e> {
 
 /// Words of at least two capital letters, without full stops: `WHO`, `U.S.`, `3.2M` not among them.
 fn abbreviations(text: &str) -> Vec<Vec<char>> {
+    /// No text has more that mean anything; each is tried on each claim.
+    const MOST: usize = 200;
     let mut found: Vec<Vec<char>> = Vec::new();
     for word in text.split(|c: char| !c.is_alphanumeric() && c != '.' && c != '&') {
         let letters: Vec<char> = word.chars().filter(|c| c.is_alphabetic()).collect();
@@ -94,6 +101,9 @@ fn abbreviations(text: &str) -> Vec<Vec<char>> {
             let letters: Vec<char> = letters.iter().flat_map(|c| c.to_lowercase()).collect();
             if !found.contains(&letters) {
                 found.push(letters);
+            }
+            if found.len() == MOST {
+                break;
             }
         }
     }

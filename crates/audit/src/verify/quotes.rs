@@ -13,6 +13,8 @@ use super::ids::Ids;
 use super::near;
 use crate::evidence::{Basis, Passage};
 use crate::report::{MatchGrade, Span};
+use crate::text::chars::is_spaced_word;
+use crate::text::compact::compact;
 use crate::text::fold::{Case, Folded, fold};
 use crate::text::{commas, markup};
 
@@ -30,6 +32,8 @@ struct Chunk<'a> {
     stripped: OnceCell<Option<(Folded, Folded)>>,
     /// The text without commas between words, and that folded; none without commas.
     unparted: OnceCell<Option<(Folded, Folded)>>,
+    /// JSON without blanks between its signs, and that folded; none where there are none.
+    compact: OnceCell<Option<(Folded, Folded)>>,
 }
 
 impl Chunk<'_> {
@@ -43,6 +47,10 @@ impl Chunk<'_> {
 
     fn without_markup(&self) -> Option<View<'_>> {
         read_as(self.stripped.get_or_init(|| folded_after(markup::strip(self.text))))
+    }
+
+    fn without_blanks(&self) -> Option<View<'_>> {
+        read_as(self.compact.get_or_init(|| folded_after(compact(self.text))))
     }
 
     fn without_commas(&self) -> Option<View<'_>> {
@@ -143,6 +151,7 @@ impl<'a> Corpus<'a> {
             folded: OnceCell::new(),
             stripped: OnceCell::new(),
             unparted: OnceCell::new(),
+            compact: OnceCell::new(),
         });
         Self { chunks: chunks.collect(), ids: Ids::of(passages) }
     }
@@ -161,6 +170,18 @@ impl<'a> Corpus<'a> {
     /// Whether nothing like this text stands anywhere.
     pub fn is_foreign(&self, text: &str) -> bool {
         matches!(self.find(text, Scope::Anywhere), Err(Missing::Nowhere(None)))
+    }
+
+    /// Whether a word with this folded beginning stands in a chunk.
+    pub(super) fn mentions(&self, beginning: &str) -> bool {
+        /// So often it may stand inside of other words.
+        const MOST: usize = 1000;
+        let finder = Finder::new(beginning);
+        self.chunks.iter().any(|chunk| {
+            let text = chunk.folded().text.as_str();
+            let mut places = finder.find_iter(text.as_bytes()).take(MOST);
+            places.any(|at| !text[..at].chars().next_back().is_some_and(is_spaced_word))
+        })
     }
 
     /// The texts of the chunks.
@@ -211,6 +232,12 @@ impl<'a> Corpus<'a> {
             .or_else(|| best(&|chunk| needle.folded_in(chunk.as_it_is(), needle.folded(), needle.raw)))
             .or_else(|| best(&|chunk| needle.form_in(chunk, chunk.without_markup(), needle.stripped())))
             .or_else(|| {
+                let is_json = needle.raw.contains("\":") || needle.raw.contains("\" :");
+                let find =
+                    |chunk: &Chunk<'_>| needle.form_in(chunk, chunk.without_blanks(), needle.compact());
+                if is_json { best(&find) } else { None }
+            })
+            .or_else(|| {
                 let unparted = needle.unparted();
                 let word = unparted.0.first().map_or("", longest_word);
                 let hit = best(&|chunk| {
@@ -226,6 +253,9 @@ impl<'a> Corpus<'a> {
         let mut alterations = hit.alterations;
         if alterations::is_denial_cut_off(chunk.text, &hit.range) {
             alterations.push(Alteration::DenialCutOff);
+        }
+        if alterations::is_limit_cut_off(chunk.text, &hit.range) {
+            alterations.push(Alteration::LimitCutOff);
         }
         let start = chunk.text[..hit.range.start].chars().count();
         let span = Span { start, end: start + chunk.text[hit.range].chars().count() };
@@ -276,6 +306,8 @@ struct Needle<'q> {
     stripped: OnceCell<(String, Vec<Pattern>)>,
     /// Without commas between words: the words, and those folded.
     unparted: OnceCell<(String, Vec<Pattern>)>,
+    /// JSON without blanks between its signs: the words, and those folded.
+    compact: OnceCell<(String, Vec<Pattern>)>,
     /// Pieces around ellipses, if there are any; and around line breaks and quotation marks too.
     pieces: OnceCell<Vec<Vec<Vec<Pattern>>>>,
 }
@@ -289,6 +321,7 @@ impl<'q> Needle<'q> {
             folded: OnceCell::new(),
             stripped: OnceCell::new(),
             unparted: OnceCell::new(),
+            compact: OnceCell::new(),
             pieces: OnceCell::new(),
         }
     }
@@ -304,6 +337,11 @@ impl<'q> Needle<'q> {
 
     fn unparted(&self) -> (&[Pattern], &str) {
         let (raw, patterns) = self.unparted.get_or_init(|| self.after(commas::without(self.raw)));
+        (patterns, raw)
+    }
+
+    fn compact(&self) -> (&[Pattern], &str) {
+        let (raw, patterns) = self.compact.get_or_init(|| self.after(compact(self.raw)));
         (patterns, raw)
     }
 
@@ -454,6 +492,20 @@ mod tests {
         );
         assert_eq!(find(text, "No parking is free"), None, "the comma decides what is denied");
         assert_eq!(find(text, "It costs 1500 euro today"), None);
+    }
+
+    #[test]
+    fn the_blanks_of_json_make_no_difference() {
+        let minified = "[{\"id\":7,\"name\":\"Smith\",\"age\":45},{\"id\":8}]";
+        let spaced = "[ { \"id\": 7, \"name\": \"Smith\", \"age\": 45 } ]";
+        for (text, quote) in [
+            (minified, "\"name\": \"Smith\", \"age\": 45"),
+            (spaced, "\"name\":\"Smith\",\"age\":45"),
+            (spaced, "{\"id\": 7,\n\"name\": \"Smith\""),
+        ] {
+            assert!(find(text, quote).is_some(), "{quote}");
+        }
+        assert_eq!(find(minified, "\"name\": \"Smith\", \"age\": 4"), None);
     }
 
     #[test]

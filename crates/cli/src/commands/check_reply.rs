@@ -1,5 +1,7 @@
 //! `groundcrew check reply`: would the worker accept this reply?
 
+use std::collections::HashMap;
+
 use audit::kinds::Listing;
 use audit::routing::Circumstances;
 use audit::{Assessment, Outcome as Verdict, Report, SentClaim, assess, kinds, units};
@@ -55,14 +57,16 @@ fn claims(args: &CheckReply) -> Result<Option<Vec<SentClaim>>, Failure> {
     let Some(path) = &args.claims else { return Ok(None) };
     let text = String::from_utf8(read(path)?)
         .map_err(|_| Failure::usage(format!("{}: is not UTF-8", path.display())))?;
-    let entries: Vec<Entry> = match serde_json::from_str(&text) {
-        Ok(entries) => entries,
+    let whole: Result<Vec<Entry>, _> = serde_json::from_str(&text);
+    let place = if whole.is_ok() { "claim" } else { "line" };
+    let entries: Vec<(usize, Entry)> = match whole {
+        Ok(entries) => (1..).zip(entries).collect(),
         Err(_) => text
             .lines()
             .zip(1..)
             .filter(|(line, _)| !line.trim().is_empty())
             .map(|(line, number)| {
-                serde_json::from_str(line).map_err(|error| {
+                serde_json::from_str(line).map(|entry| (number, entry)).map_err(|error| {
                     let message = format!("{} line {number}: {error}", path.display());
                     Failure::usage(message).hint(
                         "each line is a JSON string, or an object with `id` and `text` (or `claim_id` and `claim_text`)",
@@ -71,12 +75,30 @@ fn claims(args: &CheckReply) -> Result<Option<Vec<SentClaim>>, Failure> {
             })
             .collect::<Result<_, Failure>>()?,
     };
-    let numbered = entries.into_iter().zip(1..).map(|(entry, number): (Entry, u32)| match entry {
-        Entry::Text(text) => SentClaim { id: number.to_string(), text, span: None },
-        Entry::Numbered { id, text } => SentClaim { id: id.to_string(), text, span: None },
-        Entry::Claim(claim) => claim,
-    });
-    Ok(Some(numbered.collect()))
+    let mut sent: Vec<SentClaim> = Vec::with_capacity(entries.len());
+    let mut lines: HashMap<String, usize> = HashMap::new();
+    for (at, (line, entry)) in entries.into_iter().enumerate() {
+        let claim = match entry {
+            Entry::Text(text) => SentClaim { id: (at + 1).to_string(), text, span: None },
+            Entry::Numbered { id, text } => SentClaim { id: id.to_string(), text, span: None },
+            Entry::Claim(claim) => claim,
+        };
+        let refused = |what: String| Failure::usage(format!("{} {place} {line}: {what}", path.display()));
+        if claim.text.trim().is_empty() {
+            return Err(refused("the claim is blank".to_owned()));
+        }
+        if claim.id.trim().is_empty() {
+            return Err(refused("the id is blank".to_owned()));
+        }
+        if let Some(first) = lines.insert(claim.id.clone(), line) {
+            let id = claim.id.escape_debug();
+            return Err(refused(format!(
+                "the id `{id}` is that of {place} {first} as well; each has its own"
+            )));
+        }
+        sent.push(claim);
+    }
+    Ok(Some(sent))
 }
 
 /// One claim of a file.

@@ -102,7 +102,12 @@ fn row(cells: [String; HEAD.len()]) -> Result<Vec<u8>, ::csv::Error> {
 
 /// A cell that a spreadsheet takes for text: what begins like a formula would be run (OWASP, "CSV Injection").
 fn text(text: &str) -> String {
-    let text = text.replace('\0', "\u{fffd}");
+    // Control characters and marks of direction change what is seen of a cell and of those beside it.
+    let text: String = text
+        .chars()
+        .filter(|c| !matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}'))
+        .map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c })
+        .collect();
     if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}") } else { text }
 }
 
@@ -115,5 +120,14 @@ mod tests {
         assert_eq!(text("=HYPERLINK(\"http://x\")"), "'=HYPERLINK(\"http://x\")");
         assert_eq!(text("-1"), "'-1");
         assert_eq!(text("a=1"), "a=1");
+        assert_eq!(text("\u{202e}=1"), "'=1", "what is seen first counts");
+    }
+
+    #[test]
+    fn a_cell_has_no_characters_that_a_terminal_obeys() {
+        assert_eq!(
+            text("a\u{1b}[31m\u{7}\u{9b}b\u{202e}c\u{2066}d\ne"),
+            "a\u{fffd}[31m\u{fffd}\u{fffd}bcd\ne"
+        );
     }
 }

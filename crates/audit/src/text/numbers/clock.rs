@@ -187,6 +187,19 @@ impl Scan<'_> {
             return None;
         }
         let word = self.word(start);
+        let parts = match word.as_str() {
+            "quarters" | "fourths" => Some((4, "0.25")),
+            "thirds" => Some((3, "3")),
+            "fifths" => Some((5, "0.2")),
+            "eighths" => Some((8, "0.125")),
+            "tenths" => Some((10, "0.1")),
+            _ => None,
+        };
+        // `three quarters` is `3/4`
+        if let Some((parts, share)) = parts {
+            self.add(start, end, Form::Incidental, vec![share.to_owned()], vec![parts.to_string()]);
+            return Some(end);
+        }
         let readings = match word.as_str() {
             "half" | "hälfte" | "moitié" | "mitad" | "metà" => vec!["0.5".to_owned()],
             "quarter" | "viertel" => vec!["0.25".to_owned()],

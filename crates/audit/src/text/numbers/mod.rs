@@ -109,6 +109,76 @@ impl Number {
         }
     }
 
+    /// Everything that it says, confirms or is made of: two numbers that share one may be the same.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
+        self.readings.iter().chain(&self.also).chain(&self.parts).map(String::as_str)
+    }
+
+    /// Whether both can mean the same.
+    pub(crate) fn says_the_same(&self, other: &Self) -> bool {
+        self.readings.iter().any(|reading| other.readings.contains(reading))
+    }
+
+    /// Its value, where it is a small whole number.
+    pub(crate) fn small(&self) -> Option<u32> {
+        self.readings.iter().find_map(|reading| reading.parse().ok().filter(|value| *value < 10_000))
+    }
+
+    /// The month that it can mean, from 1.
+    pub(crate) fn month(&self) -> Option<u32> {
+        self.readings.iter().find_map(|reading| reading.strip_prefix('m')?.parse().ok())
+    }
+
+    /// Whether it is written in letters.
+    pub(crate) fn is_word(&self) -> bool {
+        self.text.starts_with(super::chars::is_letter)
+    }
+
+    /// Whether it says one and nothing else; `a` and `one` are as often no number at all.
+    pub(crate) fn is_one(&self) -> bool {
+        self.readings.iter().all(|reading| reading == "1")
+    }
+
+    /// Whether it is an English number in words, of three and more.
+    pub(crate) fn is_spelled(&self) -> bool {
+        let is_word = self.text.starts_with(|c: char| c.is_ascii_alphabetic())
+            && self.text.contains(char::is_lowercase);
+        let is_many = |reading: &String| reading.len() > 1 || !matches!(reading.as_str(), "0" | "1" | "2");
+        let means = words::meaning(&self.text.split([' ', '-']).next().unwrap_or_default().to_lowercase());
+        is_word
+            && means.english.is_some()
+            && self.readings.iter().any(|reading| is_many(reading) && !reading.starts_with('m'))
+    }
+
+    /// Whether it is a time of the day and nothing else.
+    pub(crate) fn is_time(&self) -> bool {
+        self.readings.iter().all(|reading| reading.starts_with('t'))
+    }
+
+    /// Whether only the sign tells the two apart.
+    pub(crate) fn is_minus(&self, other: &Self) -> bool {
+        let negates = |one: &Self, other: &Self| {
+            let mut values = one.readings.iter().filter_map(|reading| reading.strip_prefix('-'));
+            values.any(|value| other.readings.iter().any(|reading| reading == value))
+        };
+        negates(self, other) || negates(other, self)
+    }
+
+    /// Whether only the half of the day tells the two apart.
+    pub(crate) fn is_other_half(&self, other: &Self) -> bool {
+        let faces = |number: &Self| -> Vec<String> {
+            let face = |reading: &String| {
+                let (hour, rest) = reading.strip_prefix('t')?.split_once(':')?;
+                Some(format!("{}:{rest}", hour.parse::<u32>().ok()? % 12))
+            };
+            number.readings.iter().filter_map(face).collect()
+        };
+        self.is_time()
+            && other.is_time()
+            && !self.readings.iter().any(|reading| other.readings.contains(reading))
+            && faces(self).iter().any(|face| faces(other).contains(face))
+    }
+
     /// Whether it is the name of a month.
     pub fn is_month(&self) -> bool {
         self.readings.iter().any(|reading| reading.starts_with('m'))

@@ -17,7 +17,8 @@ pub(super) fn scan(text: &str, reads_words: bool) -> Vec<Number> {
         original.reserve(chars.len());
         original.extend(text.chars());
     }
-    let mut scan = Scan { text, original, chars, reads_words, found: Vec::new() };
+    let is_thai = original.iter().any(|c| matches!(c, '\u{e00}'..='\u{e7f}'));
+    let mut scan = Scan { text, original, chars, reads_words, is_thai, found: Vec::new() };
     scan.run();
     scan.join_ranges();
     scan.read_signs();
@@ -46,6 +47,8 @@ pub(super) struct Scan<'t> {
     pub(super) original: Vec<char>,
     pub(super) chars: Vec<char>,
     reads_words: bool,
+    /// Whether the text has Thai letters, and may count years in the Buddhist era.
+    is_thai: bool,
     found: Vec<Number>,
 }
 
@@ -240,7 +243,10 @@ impl Scan<'_> {
         let word = self.word(end + gap);
         let mut after = end;
         let mut scale = 0;
-        if let Some(places) = words::scale(&word) {
+        if let Some((places, length)) = self.power_of_ten(end) {
+            readings = readings.iter().map(|reading| shift(reading, places)).collect();
+            after = end + length;
+        } else if let Some(places) = words::scale(&word) {
             readings = readings.iter().map(|reading| shift(reading, places)).collect();
             scale = places;
             after = end + gap + self.letters(end + gap);
@@ -281,6 +287,24 @@ impl Scan<'_> {
             readings = readings.iter().map(|reading| format!("{reading}{part}")).collect();
             after = end + 1;
         }
+        // '99
+        if end - start == 2
+            && start > 0
+            && self.chars[start - 1] == '\''
+            && start.checked_sub(2).is_none_or(|before| !is_word(self.chars[before]))
+        {
+            let years: Vec<String> = ["19", "20"]
+                .iter()
+                .flat_map(|century| readings.iter().map(move |year| format!("{century}{year:0>2}")))
+                .collect();
+            readings.extend(years);
+        }
+        // 令和2年
+        if next == '年'
+            && let Some(first) = self.era_before(start)
+        {
+            readings.extend(self.small(start, end - start).map(|year| (first + year).to_string()));
+        }
         if end - start == 2 && start >= 5 && self.chars[start - 1] == '-' && self.digits(start - 5).len() == 4
         {
             let century: String = self.chars[start - 5..start - 3].iter().collect();
@@ -292,10 +316,7 @@ impl Scan<'_> {
             }
         }
         // Years of the Buddhist era, as Thai texts count them.
-        if end - start == 4
-            && !self.original.is_empty()
-            && self.original.iter().any(|c| matches!(c, '\u{e00}'..='\u{e7f}'))
-        {
+        if end - start == 4 && self.is_thai {
             let year = self.small(start, 4).filter(|year| (2400..2700).contains(year));
             readings.extend(year.map(|year| (year - 543).to_string()));
         }
@@ -305,6 +326,30 @@ impl Scan<'_> {
             number.parts = parts;
         }
         after
+    }
+
+    /// The year before the first of the Japanese era that is named before `at`.
+    fn era_before(&self, at: usize) -> Option<u32> {
+        match self.chars.get(at.checked_sub(2)?..at)? {
+            ['令', '和'] => Some(2018),
+            ['平', '成'] => Some(1988),
+            ['昭', '和'] => Some(1925),
+            ['大', '正'] => Some(1911),
+            ['明', '治'] => Some(1867),
+            _ => None,
+        }
+    }
+
+    /// `1e6`: the places of the exponent at `at`, and its length.
+    fn power_of_ten(&self, at: usize) -> Option<(usize, usize)> {
+        const MOST: usize = 24;
+        self.chars.get(at).filter(|c| matches!(c, 'e' | 'E'))?;
+        let sign = usize::from(self.chars.get(at + 1) == Some(&'+'));
+        let digits = self.digits(at + 1 + sign);
+        let end = at + 1 + sign + digits.len();
+        let places: usize =
+            digits.iter().collect::<String>().parse().ok().filter(|places| *places <= MOST)?;
+        (digits.len() <= 2 && !self.is_word_at(end)).then_some((places, end - at))
     }
 
     /// `3万`, `1億2000万`.
@@ -409,7 +454,11 @@ impl Scan<'_> {
         for number in &mut self.found {
             let at = number.span.start;
             let before = |back: usize| at.checked_sub(back).and_then(|at| self.chars.get(at));
+            // `2010 -2015` is a range, however it is spaced.
+            let is_range =
+                before(2).is_some_and(|c| c.is_whitespace()) && before(3).is_some_and(char::is_ascii_digit);
             let is_signed = before(1) == Some(&'-')
+                && !is_range
                 && before(2).is_none_or(|c| c.is_whitespace() || matches!(c, '(' | '[' | '=' | ':'));
             let is_named = at >= 6
                 && self.chars[at - 6..at].iter().copied().eq("minus ".chars())
