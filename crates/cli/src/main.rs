@@ -92,10 +92,11 @@ async fn ask(command: &Command, settings: &Settings) -> Outcome {
         Command::Queue(Queue::Dead(Dead::Show(args))) => commands::dead::show(args, settings).await,
         Command::Queue(Queue::Dead(Dead::Replay(args))) => commands::dead::replay(args, settings).await,
         Command::Queue(Queue::Dead(Dead::Discard(args))) => commands::dead::discard(args, settings).await,
+        Command::Golden(Golden::Export(args)) => commands::golden::export::run(args, settings).await,
         Command::Check(Check::Services(args)) => commands::check_services::run(*args, settings).await,
         Command::Worker(_)
         | Command::Audit(_)
-        | Command::Golden(_)
+        | Command::Golden(Golden::Run(_))
         | Command::Judge(_)
         | Command::Schema(_)
         | Command::Prompt(_)

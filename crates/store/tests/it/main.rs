@@ -15,5 +15,6 @@ mod migrations;
 mod nul;
 mod outbox;
 mod reads;
+mod review;
 mod sample;
 mod spend;
