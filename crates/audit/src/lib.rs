@@ -11,6 +11,7 @@
 pub mod assess;
 pub mod compare;
 pub mod evidence;
+pub mod gate;
 pub mod kinds;
 pub mod policy;
 pub mod prompt;

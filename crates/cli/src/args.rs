@@ -1,5 +1,6 @@
 //! What may be typed. Each command's text is written for somebody who has read nothing else.
 
+mod desk;
 mod replay;
 
 use std::net::SocketAddr;
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use trace::Kind;
 
 pub(crate) mod offline;
+pub(crate) use desk::{Desk, Token, TokenAdd, TokenList, TokenRevoke};
 pub(crate) use replay::{Replay, ReplayCompare, ReplayReplies, ReplayTraces, Which};
 
 /// Audits what RAG systems say: traces come in over RabbitMQ, a judge weighs each claim of the answer
@@ -38,6 +40,10 @@ config.default.toml explains every setting; `groundcrew check config` shows the 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Worker(Worker),
+    Desk(Desk),
+    /// The tokens with which programs and small teams use the desk.
+    #[command(subcommand)]
+    Token(Token),
     Migrate(Migrate),
     Maintain(Maintain),
     Publish(Publish),

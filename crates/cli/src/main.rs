@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::offline::Golden;
-use args::{Check, Cli, Command, Dead, Judge, Prompt, Queue, Replay, Review, Schema, Trace};
+use args::{Check, Cli, Command, Dead, Judge, Prompt, Queue, Replay, Review, Schema, Token, Trace};
 use config::{ConfigError, Settings};
 use failure::{Failure, Outcome};
 
@@ -50,6 +50,11 @@ fn run(cli: &Cli) -> Outcome {
             let settings = settings(cli)?;
             logging::start(settings.log)?;
             block_on(commands::worker::run(args, settings))
+        }
+        Command::Desk(args) => {
+            let settings = settings(cli)?;
+            logging::start(settings.log)?;
+            block_on(commands::desk::run(args, settings))
         }
         Command::Audit(args) => {
             let settings = settings(cli)?;
@@ -93,8 +98,12 @@ async fn ask(command: &Command, settings: &Settings) -> Outcome {
         Command::Queue(Queue::Dead(Dead::Replay(args))) => commands::dead::replay(args, settings).await,
         Command::Queue(Queue::Dead(Dead::Discard(args))) => commands::dead::discard(args, settings).await,
         Command::Golden(Golden::Export(args)) => commands::golden::export::run(args, settings).await,
+        Command::Token(Token::Add(args)) => commands::token::add(args, settings).await,
+        Command::Token(Token::List(args)) => commands::token::list(args, settings).await,
+        Command::Token(Token::Revoke(args)) => commands::token::revoke(args, settings).await,
         Command::Check(Check::Services(args)) => commands::check_services::run(*args, settings).await,
         Command::Worker(_)
+        | Command::Desk(_)
         | Command::Audit(_)
         | Command::Golden(Golden::Run(_))
         | Command::Judge(_)

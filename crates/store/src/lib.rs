@@ -39,6 +39,7 @@ mod spend;
 mod store;
 mod summary;
 mod text;
+mod tokens;
 mod usage;
 mod views;
 mod words;
@@ -60,6 +61,7 @@ pub use spend::{Asked, Reserved};
 pub use store::Store;
 pub use summary::{Scope, Summary};
 pub use text::sanitise;
+pub use tokens::ApiToken;
 pub use views::{AttemptView, AuditLine, AuditView, Bodies, ClaimView, OmissionView, ReviewItem, TraceView};
 pub use words::{DeadSource, DeadStatus, Outcome, ReviewStatus, UnknownWord};
 

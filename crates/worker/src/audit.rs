@@ -1,20 +1,15 @@
 //! One audit kind of one delivery: look up, run, commit.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use ::audit::prompt::PromptError;
-use ::audit::record::{Attempt, AuditKey, Ending, Known, Opening, TraceRecord};
+use ::audit::record::{AuditKey, Ending, Known, Opening, TraceRecord};
 use ::audit::routing::Disposition;
-use ::audit::spend::OverCap;
 use chrono::{DateTime, Utc};
-use runner::{Allowance, Delivery, Kept, Run, RunError, Sink, SinkError, Terms};
-use store::{Finished, Store};
+use durable::{Durable, GivenUp, chain, next_day, persist};
+use runner::{Delivery, Run, RunError, Terms};
+use store::Finished;
 use tokio_util::sync::CancellationToken;
 use trace::{Kind, Readiness, completeness};
 
-use crate::patience::{GivenUp, chain, persist};
-use crate::settings::Project;
-use crate::spend::{Permit, Purses, next_day};
 use crate::worker::Context;
 
 /// What a delivery knows beyond its trace.
@@ -46,65 +41,6 @@ pub(crate) enum Fate {
     HandedBack,
     /// Something of ours failed in a way that trying again cannot mend at once.
     Failed(String),
-}
-
-/// Keeps attempts in Postgres, through outages, and holds the project to its caps.
-pub(crate) struct Durable<'a> {
-    store: &'a Store,
-    purses: &'a Purses,
-    project: &'a Project,
-    abort: &'a CancellationToken,
-    /// Whether a cap put the audit off.
-    deferred: AtomicBool,
-}
-
-impl<'a> Durable<'a> {
-    pub(crate) fn new(
-        store: &'a Store,
-        purses: &'a Purses,
-        project: &'a Project,
-        abort: &'a CancellationToken,
-    ) -> Self {
-        Self { store, purses, project, abort, deferred: AtomicBool::new(false) }
-    }
-}
-
-impl Sink for Durable<'_> {
-    async fn keep(
-        &self,
-        key: &AuditKey,
-        opening: &Opening,
-        trace: &TraceRecord,
-        attempts: &[Attempt],
-    ) -> Result<Kept, SinkError> {
-        let kept = persist("keeping attempts", self.abort, || self.store.keep(key, opening, trace, attempts));
-        match kept.await {
-            Ok(store::Kept::Committed) => Ok(Kept::Committed),
-            Ok(store::Kept::LostRace) => Ok(Kept::LostRace),
-            Err(error) => Err(SinkError(Box::new(error))),
-        }
-    }
-
-    async fn allow(&self, key: &AuditKey) -> Result<Allowance, SinkError> {
-        match self.purses.take(self.store, &key.project, self.project, self.abort).await {
-            Ok(Permit::Granted) => Ok(Allowance::Granted),
-            Ok(Permit::Refused(limit)) => {
-                let reason = format!("the project is over its cap: {}", limit.in_words());
-                Ok(match self.project.over_cap {
-                    OverCap::OverBudget => Allowance::OverBudget { reason },
-                    OverCap::Defer => {
-                        self.deferred.store(true, Ordering::Relaxed);
-                        Allowance::Deferred { reason }
-                    }
-                })
-            }
-            Err(error) => Err(SinkError(Box::new(error))),
-        }
-    }
-
-    async fn not_asked(&self, key: &AuditKey) {
-        self.purses.put_back(&key.project, self.project).await;
-    }
 }
 
 /// Takes every run of one kind to its end, or as far as it goes now.
@@ -217,7 +153,7 @@ async fn attempt(
             }
         }
         Ok(Run::Parked { advance, reason }) => {
-            let until = sink.deferred.into_inner().then(|| next_day(Utc::now()));
+            let until = sink.is_deferred().then(|| next_day(Utc::now()));
             Ok(Fate::Parked { advance, reason, until })
         }
         Ok(Run::Yielded) => Ok(yielded()),

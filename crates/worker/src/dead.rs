@@ -5,8 +5,8 @@ use store::DeadSource;
 use tokio_util::sync::CancellationToken;
 
 use crate::handle::dead_letter;
-use crate::patience::{chain, persist};
 use crate::worker::Context;
+use durable::{chain, persist};
 
 /// Dead letters in hand at once.
 const PREFETCH: u16 = 16;

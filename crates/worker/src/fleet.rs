@@ -9,8 +9,8 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::patience::chain;
 use crate::worker::Context;
+use durable::chain;
 
 /// How often the database is asked and told.
 const EVERY: Duration = Duration::from_secs(2);

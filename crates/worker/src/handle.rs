@@ -11,9 +11,9 @@ use tokio_util::sync::CancellationToken;
 use trace::{Kind, Problem, Trace};
 
 use crate::audit::{Circumstances, Fate, settle};
-use crate::patience::{GivenUp, chain, persist};
 use crate::worker::Context;
 use ::audit::record::TraceRecord;
+use durable::{GivenUp, chain, persist};
 
 /// Takes one delivery to its end. Whatever happens, it is acked, parked or handed back.
 pub(crate) async fn handle(context: &Context, delivery: Delivery, abort: &CancellationToken) {

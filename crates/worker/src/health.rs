@@ -3,7 +3,7 @@
 //! The server has a thread and an event loop of its own, so that it can say that the worker's event loop is stuck.
 
 use std::net::{SocketAddr, TcpListener};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
@@ -11,8 +11,8 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
+use figures::Figures;
 use judge::BreakerState;
-use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use queue::{Connection, Lane};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -22,10 +22,6 @@ use crate::worker::Context;
 
 /// An event loop that has not moved for this long is stuck. No step of a worker takes a tenth of it.
 const STUCK_AFTER: Duration = Duration::from_secs(30);
-
-/// Upper bounds of the histograms, in seconds: calls of a judge take from milliseconds to minutes, waits up to a day.
-const BUCKETS: [f64; 16] =
-    [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 600.0, 3_600.0, 86_400.0];
 
 /// A socket that waits for its server.
 #[derive(Debug)]
@@ -49,7 +45,7 @@ impl Health {
 
     /// Answers until `end`.
     pub(crate) fn serve(self, context: Arc<Context>, consuming: Connection, end: CancellationToken) {
-        let state = Arc::new(Served { context, consuming, figures: recorder() });
+        let state = Arc::new(Served { context, consuming, figures: Figures::install() });
         let address = self.address;
         let serve = move || -> std::io::Result<()> {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -74,36 +70,17 @@ impl Health {
     }
 }
 
-/// The recorder of this process: there can be one only, whichever worker comes first.
-fn recorder() -> Option<PrometheusHandle> {
-    static RECORDER: Mutex<Option<PrometheusHandle>> = Mutex::new(None);
-    let mut recorder = RECORDER.lock().unwrap_or_else(PoisonError::into_inner);
-    if recorder.is_none() {
-        let built = PrometheusBuilder::new()
-            .set_buckets_for_metric(Matcher::Suffix("_seconds".into()), &BUCKETS)
-            .and_then(PrometheusBuilder::install_recorder);
-        match built {
-            Ok(handle) => {
-                describe();
-                *recorder = Some(handle);
-            }
-            Err(error) => tracing::error!(%error, "there will be no metrics"),
-        }
-    }
-    recorder.clone()
-}
-
 struct Served {
     context: Arc<Context>,
     consuming: Connection,
-    figures: Option<PrometheusHandle>,
+    figures: Figures,
 }
 
 fn router(state: Arc<Served>) -> Router {
     Router::new()
         .route("/livez", get(live))
         .route("/readyz", get(ready))
-        .route("/metrics", get(figures))
+        .route("/metrics", get(metrics))
         .with_state(state)
 }
 
@@ -121,12 +98,12 @@ async fn ready(State(served): State<Arc<Served>>) -> Response {
     (status, Json(json!({ "ready": reasons.is_empty(), "reasons": reasons }))).into_response()
 }
 
-async fn figures(State(served): State<Arc<Served>>) -> Response {
-    let Some(figures) = &served.figures else { return StatusCode::NOT_FOUND.into_response() };
+async fn metrics(State(served): State<Arc<Served>>) -> Response {
     served.measure();
-    figures.run_upkeep();
-    let kind = "text/plain; version=0.0.4; charset=utf-8";
-    ([(header::CONTENT_TYPE, kind)], figures.render()).into_response()
+    match served.figures.text() {
+        Some(text) => ([(header::CONTENT_TYPE, figures::CONTENT_TYPE)], text).into_response(),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
 }
 
 impl Served {
@@ -204,30 +181,4 @@ impl Served {
 #[expect(clippy::cast_precision_loss, reason = "a count of calls")]
 fn count(number: usize) -> f64 {
     number as f64
-}
-
-fn describe() {
-    use metrics::{describe_counter as counter, describe_gauge as gauge, describe_histogram as histogram};
-    counter!("groundcrew_deliveries_total", "Deliveries, by lane and by what became of them.");
-    counter!("groundcrew_audits_total", "Audits that ended, by kind and disposition.");
-    counter!("groundcrew_duplicates_total", "Deliveries of audits that had ended before.");
-    counter!("groundcrew_dead_letters_total", "Messages that became dead letters, by source.");
-    counter!("groundcrew_sampled_out_total", "Traces that sampling left out.");
-    counter!("groundcrew_moved_to_bulk_total", "Traces of projects over their rate that were moved to bulk.");
-    counter!("groundcrew_judge_calls_total", "Calls of a judge, by how they ended.");
-    counter!("groundcrew_consumers_rebuilt_total", "Consumers that received nothing while messages waited.");
-    counter!("groundcrew_outbox_messages_total", "Messages of the outbox, by outcome.");
-    histogram!("groundcrew_judge_call_seconds", "How long a call of a judge took.");
-    histogram!("groundcrew_delivery_seconds", "How long a delivery was in work.");
-    histogram!("groundcrew_queue_wait_seconds", "Age of a message when it was taken, to the second.");
-    gauge!("groundcrew_deliveries_in_work", "Deliveries in work, by lane.");
-    gauge!("groundcrew_judge_concurrency_limit", "Calls of a judge that may be in flight now.");
-    gauge!("groundcrew_judge_calls_in_flight", "Calls of a judge in flight.");
-    gauge!(
-        "groundcrew_judge_breaker_open",
-        "1 while a judge is left alone, 0.5 while a probe is on its way."
-    );
-    gauge!("groundcrew_paused", "1 while an operator has paused the fleet.");
-    gauge!("groundcrew_ready", "What /readyz says.");
-    gauge!("groundcrew_up", "1 while a service answers.");
 }

@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::flow::Flow;
 use crate::handle;
-use crate::patience::chain;
 use crate::worker::{Context, log_panic, open_consumer};
+use durable::chain;
 
 /// How many deliveries each consumer of a lane may hold, for a lane that may hold so many.
 ///

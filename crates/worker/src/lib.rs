@@ -6,30 +6,27 @@
 //! - `audit` runs one kind and commits it.
 //! - `fleet` hears from operators and reports the worker, `health` serves liveness, readiness and metrics.
 //! - `relay` publishes what the commits put into the outbox.
-//! - `spend` holds the calls that are reserved for projects with a cap.
 //! - `dead` moves what the broker gave up on into the dead letters.
 //!
 //! Nothing is acked before what it caused is durable, and no database future is ever dropped:
 //! shutdown stops the judge's calls, not the commits.
 
 mod audit;
-mod calibration;
 mod dead;
 mod fleet;
 mod flow;
 mod handle;
 mod health;
 mod lane;
-mod patience;
 mod rates;
 mod relay;
 mod replay;
 mod settings;
-mod spend;
 mod vitals;
 mod worker;
 
+pub use durable::{Project, SpendSettings};
 pub use fleet::SILENCE;
 pub use replay::{Again, AgainError, Replayer, WhatCame};
-pub use settings::{Lanes, Project, RelaySettings, Settings, SpendSettings};
+pub use settings::{Lanes, RelaySettings, Settings};
 pub use worker::{Worker, WorkerError};

@@ -8,8 +8,8 @@ use store::{OutboxRow, Outcome};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::patience::{chain, persist};
 use crate::worker::Context;
+use durable::{chain, persist};
 
 /// How long a message that the broker did not take waits before the next try.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);

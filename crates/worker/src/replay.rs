@@ -8,10 +8,8 @@ use store::{Finished, Store};
 use tokio_util::sync::CancellationToken;
 use trace::{Kind, Trace};
 
-use crate::audit::Durable;
-use crate::patience::{GivenUp, persist};
 use crate::settings::Settings;
-use crate::spend::Purses;
+use durable::{Durable, GivenUp, Purses, persist};
 
 /// What is to be judged again.
 #[derive(Debug, Clone)]

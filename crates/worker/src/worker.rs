@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use durable::{Purses, calibration, chain};
 use queue::{Connection, Consumer, Lane, Publisher, Source, topology};
 use runner::Runner;
 use store::Store;
@@ -15,9 +16,8 @@ use crate::flow::{self, Flow};
 use crate::health::Health;
 use crate::rates::Rates;
 use crate::settings::Settings;
-use crate::spend::Purses;
 use crate::vitals::Vitals;
-use crate::{calibration, dead, fleet, lane, patience::chain, relay};
+use crate::{dead, fleet, lane, relay};
 
 /// How long to wait before a queue that cannot be opened is tried again.
 const REOPEN_PAUSE: Duration = Duration::from_secs(2);
@@ -153,7 +153,7 @@ impl Worker {
         let (context, connection, token) = (self.context.clone(), self.consuming.clone(), stop.clone());
         lanes.spawn(async move { dead::drain(&context, &connection, &token).await });
         let (context, token) = (self.context.clone(), stop.clone());
-        lanes.spawn(async move { calibration::follow(&context, &token).await });
+        lanes.spawn(async move { calibration::follow(&context.store, &context.runner, &token).await });
         let (context, token) = (self.context.clone(), stop.clone());
         lanes.spawn(async move { make_partitions(&context, &token).await });
         let (context, token) = (self.context.clone(), relay_stop.clone());

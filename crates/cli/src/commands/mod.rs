@@ -6,6 +6,7 @@ pub(crate) mod check_reply;
 pub(crate) mod check_services;
 pub(crate) mod check_trace;
 pub(crate) mod dead;
+pub(crate) mod desk;
 pub(crate) mod fleet;
 pub(crate) mod golden;
 mod lines;
@@ -20,6 +21,7 @@ pub(crate) mod review;
 pub(crate) mod schema;
 pub(crate) mod show;
 mod table;
+pub(crate) mod token;
 pub(crate) mod watch;
 pub(crate) mod worker;
 

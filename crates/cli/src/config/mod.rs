@@ -2,6 +2,7 @@
 
 mod bounded;
 mod checks;
+mod desk;
 mod error;
 mod judges;
 mod key;

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use audit::gate::{WhenExhausted, WhenUngrounded, WhenUnknown};
 use audit::kinds::gate::Threshold;
 use audit::policy::Remedy;
 use audit::spend::OverCap;
@@ -30,6 +31,8 @@ pub(crate) struct Raw {
     #[serde(default)]
     pub(crate) judges: BTreeMap<String, Judge>,
     pub(crate) worker: Worker,
+    pub(crate) desk: super::desk::Desk,
+    pub(crate) gate: super::desk::Gate,
     pub(crate) relay: Relay,
     pub(crate) spend: Spend,
     pub(crate) retention: Retention,
@@ -206,6 +209,7 @@ pub(crate) struct Project {
     pub(crate) max_unsupported: Whole<0, 10_000>,
     pub(crate) max_hallucination_ratio: Share,
     pub(crate) evidence_threshold: Threshold,
+    pub(crate) gate: ProjectGate,
     pub(crate) high_risk_domains: Vec<String>,
     pub(crate) sample_passed: Share,
     pub(crate) sample_passed_high_risk: Share,
@@ -216,6 +220,17 @@ pub(crate) struct Project {
     pub(crate) cap_tokens_per_day: Whole<0, 1_000_000_000_000_000>,
     pub(crate) cap_money_per_day: Money,
     pub(crate) over_cap: OverCap,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ProjectGate {
+    pub(crate) ungrounded: WhenUngrounded,
+    pub(crate) exhausted: WhenExhausted,
+    pub(crate) unknown: WhenUnknown,
+    pub(crate) max_regenerations: Whole<0, 2>,
+    pub(crate) redact_at_most: Share,
+    pub(crate) per_claim: bool,
 }
 
 #[derive(Debug, Deserialize)]

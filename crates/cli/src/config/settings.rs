@@ -17,7 +17,7 @@ use super::key::Key;
 use super::prompts;
 use super::raw::{self, IdFrom, LogFormat, RankFrom, Raw, TimeFrom};
 use super::sources::Sources;
-use super::{checks, judges};
+use super::{checks, desk, judges};
 
 /// A configuration without contradictions. What is not needed by every command may be missing.
 #[derive(Debug)]
@@ -33,6 +33,7 @@ pub(crate) struct Settings {
     /// When an audit of files fails, by project.
     pub(crate) fail_on: Vec<Rule>,
     pub(crate) worker: worker::Settings,
+    pub(crate) desk: ::desk::Settings,
     pub(crate) runner: runner::Settings,
     pub(crate) retention: store::Retention,
     pub(crate) log: Log,
@@ -129,6 +130,7 @@ pub(super) fn check(raw: Raw, sources: &mut Sources) -> Option<Settings> {
         projects,
         default_project: project_of(&raw.project_defaults, &raw.judge.currency),
     };
+    let desk = desk_settings(&raw, &worker, sources);
     let runner = runner::Settings {
         cut: Cut {
             max_chars: raw.worker.max_unit_chars.count(),
@@ -157,10 +159,27 @@ pub(super) fn check(raw: Raw, sources: &mut Sources) -> Option<Settings> {
         judge_key,
         fail_on,
         worker,
+        desk,
         runner,
         retention,
         log,
     })
+}
+
+/// The desk, with the projects and the retry policies that workers have.
+fn desk_settings(raw: &Raw, worker: &worker::Settings, sources: &mut Sources) -> ::desk::Settings {
+    let (listen, logins) = desk::listen_and_logins(&raw.desk, sources);
+    ::desk::Settings {
+        listen,
+        logins,
+        max_body_bytes: raw.desk.max_body_bytes.count(),
+        drain_deadline: raw.desk.drain_deadline_s.get(),
+        gate: desk::gate(&raw.gate, sources),
+        spend: worker.spend,
+        policies: worker.policies.clone(),
+        projects: worker.projects.clone(),
+        default_project: worker.default_project.clone(),
+    }
 }
 
 fn database_url(raw: &raw::Database, sources: &mut Sources) -> Option<Secret> {
@@ -307,6 +326,14 @@ fn project_of(raw: &raw::Project, currency: &str) -> Project {
             high_risk_domains: raw.high_risk_domains.clone(),
             sample_passed: raw.sample_passed.0,
             sample_passed_high_risk: raw.sample_passed_high_risk.0,
+        },
+        gate: audit::gate::Policy {
+            ungrounded: raw.gate.ungrounded,
+            exhausted: raw.gate.exhausted,
+            unknown: raw.gate.unknown,
+            max_regenerations: raw.gate.max_regenerations.small(),
+            redact_at_most: raw.gate.redact_at_most.0,
+            per_claim: raw.gate.per_claim,
         },
         sample_rate: raw.sample_rate.0,
         rate_per_minute: raw.rate_per_minute.small(),

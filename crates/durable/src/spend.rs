@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::patience::{GivenUp, persist};
-use crate::settings::{Project, SpendSettings};
+use crate::project::{Project, SpendSettings};
 
 /// What the alert is called.
 const OVER_BUDGET: &str = "over_budget";
@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 /// Whether a call may be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Permit {
+pub enum Permit {
     /// It may.
     Granted,
     /// A cap is reached.
@@ -34,7 +34,7 @@ pub(crate) enum Permit {
 
 /// The purses of this process.
 #[derive(Debug)]
-pub(crate) struct Purses {
+pub struct Purses {
     settings: SpendSettings,
     purses: Mutex<HashMap<String, Arc<tokio::sync::Mutex<Purse>>>>,
 }
@@ -85,7 +85,8 @@ impl Purse {
 }
 
 impl Purses {
-    pub(crate) fn new(settings: SpendSettings) -> Self {
+    /// Purses that are empty.
+    pub fn new(settings: SpendSettings) -> Self {
         Self { settings, purses: Mutex::default() }
     }
 
@@ -197,7 +198,7 @@ fn shown(caps: &Caps) -> serde_json::Value {
 }
 
 /// When the next UTC day begins.
-pub(crate) fn next_day(now: DateTime<Utc>) -> DateTime<Utc> {
+pub fn next_day(now: DateTime<Utc>) -> DateTime<Utc> {
     let tomorrow = now.date_naive().checked_add_days(Days::new(1)).unwrap_or(NaiveDate::MAX);
     tomorrow.and_time(NaiveTime::MIN).and_utc()
 }

@@ -2,20 +2,21 @@
 
 use std::time::Duration;
 
+use runner::Runner;
+use store::Store;
 use tokio_util::sync::CancellationToken;
 
 use crate::patience::chain;
-use crate::worker::Context;
 
 /// How often golden runs are looked for: they are rare, and nobody waits for the mark to go.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
 /// Looks until the stop. What cannot be looked up now is looked up the next time; until then what was known holds.
-pub(crate) async fn follow(context: &Context, stop: &CancellationToken) {
+pub async fn follow(store: &Store, runner: &Runner, stop: &CancellationToken) {
     loop {
         // Not raced with the stop: a read that is cancelled takes its connection with it.
-        match context.store.calibrated().await {
-            Ok(known) => context.runner.calibration().replace(known),
+        match store.calibrated().await {
+            Ok(known) => runner.calibration().replace(known),
             Err(error) => tracing::debug!(error = %chain(&error), "golden runs cannot be looked up now"),
         }
         tokio::select! {

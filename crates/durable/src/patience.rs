@@ -9,9 +9,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Why a database operation was given up.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum GivenUp {
-    /// The worker has to stop.
-    #[error("the worker stops")]
+pub enum GivenUp {
+    /// Whoever asked has to stop.
+    #[error("stopped while waiting for the database")]
     Stopped,
     /// Trying again cannot help.
     #[error(transparent)]
@@ -22,7 +22,10 @@ pub(crate) enum GivenUp {
 ///
 /// The operation itself is never cancelled, only the pause between two tries: a dropped
 /// transaction would poison its connection.
-pub(crate) async fn persist<T, Operation>(
+///
+/// # Errors
+/// [`GivenUp`]: stopped, or an error that is not transient.
+pub async fn persist<T, Operation>(
     what: &'static str,
     abort: &CancellationToken,
     mut operation: impl FnMut() -> Operation,
@@ -57,7 +60,7 @@ where
 }
 
 /// An error and its causes on one line.
-pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut line = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -1,0 +1,117 @@
+//! The guard before every handler: who asks, and may they?
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::{HeaderMap, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::origin::{is_cross_site, names_loopback};
+use super::principal::{Login, Principal};
+use super::token::hash;
+use crate::problem::Refusal;
+use crate::routes::Least;
+use crate::state::Desk;
+
+/// What stands before one route.
+#[derive(Debug, Clone)]
+pub struct Guard {
+    pub(crate) desk: Desk,
+    pub(crate) least: Least,
+}
+
+/// Lets a request through, with who asks among its extensions, or refuses it.
+pub(crate) async fn guard(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
+    let Least::Role(least) = guard.least else { return next.run(request).await };
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip());
+    let principal = match identify(&guard.desk, peer, request.headers()).await {
+        Ok(principal) => principal,
+        Err(refusal) => return refusal.into_response(),
+    };
+    if principal.login.is_ambient() && is_cross_site(request.method(), request.headers()) {
+        return Refusal::forbidden("the request comes from another site").into_response();
+    }
+    if !principal.role.covers(least) {
+        let message =
+            format!("{} has the role {}, and this asks for {least}", principal.name, principal.role);
+        return Refusal::forbidden(message).into_response();
+    }
+    request.extensions_mut().insert(principal);
+    next.run(request).await
+}
+
+/// Who asks.
+async fn identify(desk: &Desk, peer: Option<IpAddr>, headers: &HeaderMap) -> Result<Principal, Refusal> {
+    let logins = &desk.settings().logins;
+    let proxy = logins.proxy.as_ref().filter(|proxy| peer.is_some_and(|peer| proxy.is_trusted(peer)));
+    if let Some(token) = bearer(headers)? {
+        if !logins.token {
+            return Err(Refusal::unauthenticated("tokens are not among desk.login"));
+        }
+        return by_token(desk, token, client(peer, proxy.is_some(), headers)).await;
+    }
+    if let Some(proxy) = proxy {
+        let named = proxy.principal(headers).map_err(Refusal::unauthenticated)?;
+        if let Some(principal) = named {
+            return Ok(principal);
+        }
+    }
+    if let Some(role) = logins.loopback {
+        let is_here = peer.is_some_and(|peer| peer.to_canonical().is_loopback()) && names_loopback(headers);
+        if is_here {
+            return Ok(Principal {
+                name: "loopback".to_owned(),
+                role,
+                projects: None,
+                login: Login::Loopback,
+            });
+        }
+    }
+    Err(Refusal::unauthenticated(if logins.token {
+        "send a token as `Authorization: Bearer TOKEN`; `groundcrew token add` makes one"
+    } else {
+        "nobody is logged in"
+    }))
+}
+
+/// The token of the request, if it brings one.
+fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
+    let Some(value) = headers.get(header::AUTHORIZATION) else { return Ok(None) };
+    let token = value.to_str().ok().and_then(|value| {
+        let (scheme, token) = value.trim().split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+    });
+    match token.filter(|token| !token.is_empty()) {
+        Some(token) => Ok(Some(token)),
+        None => Err(Refusal::unauthenticated("expected `Authorization: Bearer TOKEN`")),
+    }
+}
+
+/// Where the request comes from: behind a trusted proxy, what the proxy added last.
+fn client(peer: Option<IpAddr>, is_behind_proxy: bool, headers: &HeaderMap) -> Option<IpAddr> {
+    let forwarded = || {
+        let last = headers.get_all("x-forwarded-for").iter().next_back()?.to_str().ok()?;
+        last.rsplit(',').next()?.trim().parse().ok()
+    };
+    if is_behind_proxy { forwarded().or(peer) } else { peer }
+}
+
+async fn by_token(desk: &Desk, token: &str, client: Option<IpAddr>) -> Result<Principal, Refusal> {
+    let hash = hash(token);
+    if let Some(principal) = desk.tokens().known(&hash) {
+        return Ok(principal);
+    }
+    if let Some(wait) = client.and_then(|client| desk.failures().wait(client)) {
+        return Err(Refusal::too_many("too many logins failed from this address", wait.as_secs().max(1)));
+    }
+    if let Some(principal) = desk.tokens().find(hash).await? {
+        return Ok(principal);
+    }
+    metrics::counter!("groundcrew_logins_failed_total").increment(1);
+    if let Some(client) = client {
+        desk.failures().add(client);
+    }
+    tracing::warn!(client = ?client, "a login failed: the token is unknown or revoked");
+    Err(Refusal::unauthenticated("this token is not known, or was revoked"))
+}

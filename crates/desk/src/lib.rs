@@ -1,0 +1,23 @@
+//! The desk over HTTP: who may ask, and what they may ask for.
+//!
+//! - [`Server`] listens, serves and drains.
+//! - [`access`] says who asks and what they may do; [`routes`] is the one table of what can be asked for, from which
+//!   the router is built.
+//! - `health` serves liveness, readiness and metrics.
+//!
+//! TLS ends in front of it. Every answer is JSON unless a page is asked for, and every refusal says why.
+
+pub mod access;
+mod body;
+mod health;
+mod problem;
+pub mod routes;
+mod server;
+mod settings;
+mod state;
+
+pub use body::Bounded;
+pub use problem::{Problem, Refusal};
+pub use server::{DeskError, Server};
+pub use settings::{GateSettings, Settings, WhenUnknown};
+pub use state::Desk;

@@ -1,0 +1,79 @@
+//! The sink of audits that end in Postgres.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use audit::record::{Attempt, AuditKey, Opening, TraceRecord};
+use audit::spend::OverCap;
+use runner::{Allowance, Kept, Sink, SinkError};
+use store::Store;
+use tokio_util::sync::CancellationToken;
+
+use crate::patience::persist;
+use crate::project::Project;
+use crate::spend::{Permit, Purses};
+
+/// Keeps attempts in Postgres, through outages, and holds the project to its caps.
+#[derive(Debug)]
+pub struct Durable<'a> {
+    store: &'a Store,
+    purses: &'a Purses,
+    project: &'a Project,
+    abort: &'a CancellationToken,
+    /// Whether a cap put the audit off.
+    deferred: AtomicBool,
+}
+
+impl<'a> Durable<'a> {
+    /// A sink for the audits of one project. `abort` ends its waiting for a database that does not answer.
+    pub fn new(
+        store: &'a Store,
+        purses: &'a Purses,
+        project: &'a Project,
+        abort: &'a CancellationToken,
+    ) -> Self {
+        Self { store, purses, project, abort, deferred: AtomicBool::new(false) }
+    }
+
+    /// Whether a cap put the audit off.
+    pub fn is_deferred(&self) -> bool {
+        self.deferred.load(Ordering::Relaxed)
+    }
+}
+
+impl Sink for Durable<'_> {
+    async fn keep(
+        &self,
+        key: &AuditKey,
+        opening: &Opening,
+        trace: &TraceRecord,
+        attempts: &[Attempt],
+    ) -> Result<Kept, SinkError> {
+        let kept = persist("keeping attempts", self.abort, || self.store.keep(key, opening, trace, attempts));
+        match kept.await {
+            Ok(store::Kept::Committed) => Ok(Kept::Committed),
+            Ok(store::Kept::LostRace) => Ok(Kept::LostRace),
+            Err(error) => Err(SinkError(Box::new(error))),
+        }
+    }
+
+    async fn allow(&self, key: &AuditKey) -> Result<Allowance, SinkError> {
+        match self.purses.take(self.store, &key.project, self.project, self.abort).await {
+            Ok(Permit::Granted) => Ok(Allowance::Granted),
+            Ok(Permit::Refused(limit)) => {
+                let reason = format!("the project is over its cap: {}", limit.in_words());
+                Ok(match self.project.over_cap {
+                    OverCap::OverBudget => Allowance::OverBudget { reason },
+                    OverCap::Defer => {
+                        self.deferred.store(true, Ordering::Relaxed);
+                        Allowance::Deferred { reason }
+                    }
+                })
+            }
+            Err(error) => Err(SinkError(Box::new(error))),
+        }
+    }
+
+    async fn not_asked(&self, key: &AuditKey) {
+        self.purses.put_back(&key.project, self.project).await;
+    }
+}
