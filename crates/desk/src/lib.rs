@@ -3,6 +3,8 @@
 //! - [`Server`] listens, serves and drains.
 //! - [`access`] says who asks and what they may do; [`routes`] is the one table of what can be asked for, from which
 //!   the router is built.
+//! - [`openapi`] describes the API from that table.
+//! - `review` says what people see of review items and does what they decide; `pages` shows it to browsers.
 //! - `health` serves liveness, readiness and metrics.
 //!
 //! TLS ends in front of it. Every answer is JSON unless a page is asked for, and every refusal says why.
@@ -10,13 +12,17 @@
 pub mod access;
 mod body;
 mod health;
+pub mod openapi;
+mod pages;
 mod problem;
+mod review;
 pub mod routes;
 mod server;
 mod settings;
 mod state;
 
 pub use body::Bounded;
+pub use review::{Due, ReviewSettings};
 pub use problem::{Problem, Refusal};
 pub use server::{DeskError, Server};
 pub use settings::{GateSettings, Settings, WhenUnknown};

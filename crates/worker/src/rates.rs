@@ -52,7 +52,7 @@ impl Rates {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::Project;
+    use durable::Project;
 
     #[test]
     fn each_project_has_a_rate_of_its_own() {

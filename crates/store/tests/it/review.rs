@@ -57,6 +57,15 @@ pub fn opinion(decision: FinalDecision) -> Ending {
     Ending::Ruled { closing: Closing { faithful: None, decision: Some(decision) }, opinions: 1 }
 }
 
+/// A review that has ended: a finding was confirmed.
+pub async fn ruled(database: &Database, store: &Store, trace_id: &str) {
+    let item = waiting(database, store, trace_id).await;
+    let ann = take(store, item, "ann").await;
+    confirm_all(store, &ann).await;
+    let closed = store.review_close(&ann, &opinion(FinalDecision::Block), None).await.unwrap();
+    assert!(matches!(closed, Closed::Ended { .. }), "{closed:?}");
+}
+
 fn lost(ruled: Ruled) -> Lost {
     match ruled {
         Ruled::Not(Unkept::Lost(lost)) => lost,
