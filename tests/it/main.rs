@@ -12,6 +12,8 @@
 mod analyst;
 mod crash;
 mod dead_letters;
+mod desk;
+mod desk_pages;
 mod documents;
 mod duplicates;
 mod faults;

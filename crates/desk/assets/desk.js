@@ -17,7 +17,7 @@
   let current = null;
   let quote = 0;
 
-  const show = (card, { focus = true } = {}) => {
+  const show = (card, { focus = true, scroll = true } = {}) => {
     current?.classList.remove("current");
     all(".mark.lit").forEach((mark) => mark.classList.remove("lit"));
     current = card;
@@ -27,9 +27,9 @@
     card.classList.add("current");
     const marks = all(`.mark[data-card="${CSS.escape(card.id)}"]`);
     marks.forEach((mark) => mark.classList.add("lit"));
-    card.scrollIntoView({ block: "nearest" });
-    one(`#answer .mark[data-card="${CSS.escape(card.id)}"]`)?.scrollIntoView({ block: "nearest" });
-    one(`.evidence .mark[data-card="${CSS.escape(card.id)}"]`)?.scrollIntoView({ block: "nearest" });
+    if (scroll) card.scrollIntoView({ block: "nearest" });
+    if (scroll) one(`#answer .mark[data-card="${CSS.escape(card.id)}"]`)?.scrollIntoView({ block: "nearest" });
+    if (scroll) one(`.evidence .mark[data-card="${CSS.escape(card.id)}"]`)?.scrollIntoView({ block: "nearest" });
     if (focus) card.focus({ preventScroll: true });
   };
 
@@ -85,7 +85,8 @@
     const behind = from && open.find((card) => list.indexOf(card) > list.indexOf(from));
     const hash = !from && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     const target = behind ?? (hash && list.includes(hash) ? hash : open[0]);
-    if (target) show(target);
+    // A page that was just opened begins at its top.
+    if (target) show(target, { scroll: Boolean(from || hash) });
     else if (from) one("#close")?.scrollIntoView({ block: "nearest" });
   };
 

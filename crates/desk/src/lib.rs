@@ -22,8 +22,8 @@ mod settings;
 mod state;
 
 pub use body::Bounded;
-pub use review::{Due, ReviewSettings};
 pub use problem::{Problem, Refusal};
+pub use review::{Due, ReviewSettings};
 pub use server::{DeskError, Server};
 pub use settings::{GateSettings, Settings, WhenUnknown};
 pub use state::Desk;

@@ -55,7 +55,8 @@ async fn serve() -> Json<Value> {
 
 /// Describes the routes that are for programs: those that say what they give.
 pub fn describe(routes: &[Route]) -> Value {
-    let settings = SchemaSettings::draft2020_12().with(|it| it.definitions_path = "/components/schemas".into());
+    let settings =
+        SchemaSettings::draft2020_12().with(|it| it.definitions_path = "/components/schemas".into());
     let mut generator = settings.into_generator();
     let mut paths: Map<String, Value> = Map::new();
     for route in routes.iter().filter(|route| route.shape.gives.is_some()) {

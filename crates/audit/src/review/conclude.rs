@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Judged, List, Objection, Standing, Said, Target};
+use super::{Judged, List, Objection, Said, Standing, Target};
 use crate::routing::Decision;
 
 /// What the producer should do after a review: nothing waits any longer.
@@ -86,7 +86,8 @@ pub fn conclude(
     let faithful = match closing.faithful.or(overall).or(by_claims.map(Some)) {
         Some(faithful) => faithful,
         None => {
-            objections.push(Objection::new("$.faithful", "missing: true, false, or null when you cannot say"));
+            objections
+                .push(Objection::new("$.faithful", "missing: true, false, or null when you cannot say"));
             None
         }
     };
@@ -105,7 +106,8 @@ pub fn conclude(
     let held = matches!(decision, Some(Decision::Hold | Decision::Block));
     let decision = match (closing.decision, held) {
         (None, true) => {
-            objections.push(Objection::new("$.decision", "missing: the answer is held back; deliver or block"));
+            objections
+                .push(Objection::new("$.decision", "missing: the answer is held back; deliver or block"));
             None
         }
         (given, true) => given,

@@ -56,14 +56,9 @@ impl Standing<'_> {
             Some(Ruling { said: Said::Override { verdict: Some(verdict), .. }, .. }) => *verdict,
             _ => verdict,
         };
-        let added_grounded = |ruling: &&Ruling| {
-            matches!(ruling.said, Said::Add { verdict: Verdict::Grounded, .. })
-        };
-        judged
-            .claims
-            .iter()
-            .enumerate()
-            .all(|(at, (verdict, _))| of_claim(at, *verdict) == Verdict::Grounded)
+        let added_grounded =
+            |ruling: &&Ruling| matches!(ruling.said, Said::Add { verdict: Verdict::Grounded, .. });
+        judged.claims.iter().enumerate().all(|(at, (verdict, _))| of_claim(at, *verdict) == Verdict::Grounded)
             && self.added.iter().all(added_grounded)
     }
 }

@@ -74,8 +74,7 @@ fn the_word_on_the_whole_may_not_contradict_the_words_on_the_claims() {
     rulings.push(ruling(9, "ann", to(1, Verdict::Grounded)));
     assert_eq!(closed(&rulings, RELEASE).unwrap().faithful, Some(true));
     assert!(closed(&rulings, faithful(Some(false))).is_err());
-    let added =
-        Said::Add { text: "x".into(), verdict: Verdict::Unsupported, severity: None, span: None };
+    let added = Said::Add { text: "x".into(), verdict: Verdict::Unsupported, severity: None, span: None };
     rulings.push(ruling(10, "ann", added));
     assert_eq!(closed(&rulings, RELEASE).unwrap().faithful, Some(false));
 }
@@ -87,8 +86,7 @@ fn the_sample_asks_for_the_answer_alone_and_before_the_verdict_is_shown() {
         conclude(List::Sample, Some(Decision::Deliver), &judged(), &standing, Closing::default())
     };
     assert!(close(&[]).is_err());
-    let overall =
-        Ruling { blind: true, ..ruling(1, "ann", Said::Overall { faithful: Some(false) }) };
+    let overall = Ruling { blind: true, ..ruling(1, "ann", Said::Overall { faithful: Some(false) }) };
     assert_eq!(close(std::slice::from_ref(&overall)).unwrap().faithful, Some(false));
     let undo = check(&Said::Withdraw(overall.id), None, &judged(), 10, &[overall]);
     assert_eq!(undo.unwrap_err().path, "$.undo");
@@ -111,7 +109,10 @@ fn opinions_that_differ_say_nothing_and_release_nothing() {
     let both = agree(Some(Decision::Hold), &[yes, no]);
     assert_eq!(both, Conclusion { faithful: None, decision: Some(FinalDecision::Block), releases: false });
     let one = agree(Some(Decision::Hold), &[yes, yes]);
-    assert_eq!(one, Conclusion { faithful: Some(true), decision: Some(FinalDecision::Deliver), releases: true });
+    assert_eq!(
+        one,
+        Conclusion { faithful: Some(true), decision: Some(FinalDecision::Deliver), releases: true }
+    );
     assert!(!agree(Some(Decision::Deliver), &[yes]).releases, "nothing was held back");
 }
 

@@ -13,9 +13,9 @@ mod session;
 mod token;
 
 pub(crate) use failures::Failures;
-pub(crate) use origin::is_cross_site;
 pub use guard::Guard;
 pub(crate) use guard::{address, guard, keep, peer};
+pub(crate) use origin::is_cross_site;
 pub use principal::{Login, Principal, Role};
 pub use proxy::Proxy;
 pub use session::Csrf;

@@ -101,12 +101,15 @@ pub(crate) async fn check(request: Request, word: &Csrf, limit: usize) -> Result
 }
 
 fn missing() -> Refusal {
-    Refusal::forbidden("the request does not come from a page of the desk, or the page is too old: load it again")
+    Refusal::forbidden(
+        "the request does not come from a page of the desk, or the page is too old: load it again",
+    )
 }
 
 /// Compares without telling by the time it takes where the first difference is.
 fn same(one: &[u8], other: &[u8]) -> bool {
-    one.len() == other.len() && one.iter().zip(other).fold(0, |found, (one, other)| found | (one ^ other)) == 0
+    one.len() == other.len()
+        && one.iter().zip(other).fold(0, |found, (one, other)| found | (one ^ other)) == 0
 }
 
 #[cfg(test)]
@@ -121,7 +124,9 @@ mod tests {
     fn a_session_is_a_cookie_of_the_right_shape() {
         let secret = secret();
         assert_eq!(session(&headers(&format!("a=b; {SESSION}={secret}; c=d"))), Some(secret.as_str()));
-        for wrong in [format!("{SESSION}=short"), format!("x{SESSION}={secret}"), format!("{SESSION}={secret}g")] {
+        for wrong in
+            [format!("{SESSION}=short"), format!("x{SESSION}={secret}"), format!("{SESSION}={secret}g")]
+        {
             assert_eq!(session(&headers(&wrong)), None, "{wrong}");
         }
         let set = session_cookie(Some(&secret), std::time::Duration::from_secs(60)).unwrap();
@@ -144,7 +149,8 @@ mod tests {
         assert!(body.starts_with(b"a=1&csrf="), "the handler still reads the form");
         assert!(check(form("a=1&csrf=00".into()), &word, 1000).await.is_err());
         assert!(check(form(format!("csrf={}&{}", word.0, "x".repeat(2000))), &word, 1000).await.is_err());
-        let scripted = |value: &str| Request::post("/x").header(CSRF_HEADER, value).body(Body::empty()).unwrap();
+        let scripted =
+            |value: &str| Request::post("/x").header(CSRF_HEADER, value).body(Body::empty()).unwrap();
         assert!(check(scripted(&word.0), &word, 10).await.is_ok());
         assert!(check(scripted("no"), &word, 10).await.is_err());
         let json = Request::post("/x").body(Body::from("{}")).unwrap();

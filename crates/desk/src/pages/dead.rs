@@ -110,9 +110,8 @@ async fn answer(
 ) -> Result<Response, Refusal> {
     let letter = letter(desk, asker, id).await?;
     let body = letter.body.clone().unwrap_or_default();
-    let text = |problem: &Value, key: &str| {
-        visible(problem.get(key).and_then(Value::as_str).unwrap_or_default())
-    };
+    let text =
+        |problem: &Value, key: &str| visible(problem.get(key).and_then(Value::as_str).unwrap_or_default());
     let problems = letter.problems.as_array().into_iter().flatten();
     let status = refusal.as_ref().map_or(StatusCode::OK, Refusal::status);
     let page = LetterPage {

@@ -234,7 +234,12 @@ fn claim_model(claim: &ClaimPart) -> ClaimModel {
                 },
                 source: text(quote, "source_id"),
                 quote: text(quote, "quote"),
-                number: quote.get("chunk").and_then(Value::as_u64).and_then(|at| usize::try_from(at).ok()).unwrap_or(0) + 1,
+                number: quote
+                    .get("chunk")
+                    .and_then(Value::as_u64)
+                    .and_then(|at| usize::try_from(at).ok())
+                    .unwrap_or(0)
+                    + 1,
             })
             .collect(),
         ruling: claim.ruling.as_ref().map(ruling_model),
@@ -309,13 +314,16 @@ impl ItemPage {
     fn new(item: &ItemView, frame: Frame) -> Self {
         let report = item.report.as_ref();
         let claims = report.map(|report| report.claims.as_slice()).unwrap_or_default();
-        let models = |flags: bool| claims.iter().filter(move |claim| claim.is_flag == flags).map(claim_model).collect();
+        let models = |flags: bool| {
+            claims.iter().filter(move |claim| claim.is_flag == flags).map(claim_model).collect()
+        };
         let omissions: Vec<OmissionModel> =
             report.map(|report| report.omissions.iter().map(omission_model).collect()).unwrap_or_default();
         let undecided = report.map_or(0, |report| report.undecided);
         let flag_count = claims.iter().filter(|claim| claim.is_flag).count() + omissions.len();
         let own = |ruling: &&RulingPart| ruling.reviewer == frame.name;
-        let overall = item.rulings.iter().filter(own).rev().find(|it| it.ruling == "overall" && !it.withdrawn);
+        let overall =
+            item.rulings.iter().filter(own).rev().find(|it| it.ruling == "overall" && !it.withdrawn);
         // The last thing that can be undone.
         let undo = item
             .rulings
@@ -344,7 +352,10 @@ impl ItemPage {
             opinion_given: item.opinion_given,
             fence: item.fence.unwrap_or_default(),
             leased_until: item.leased_until.map(machine).unwrap_or_default(),
-            leased_until_words: item.leased_until.map(|at| at.format("%H:%M UTC").to_string()).unwrap_or_default(),
+            leased_until_words: item
+                .leased_until
+                .map(|at| at.format("%H:%M UTC").to_string())
+                .unwrap_or_default(),
             report_version: item.report_version.clone(),
             query: visible(&item.trace.query),
             answer: marks::answer(item),
@@ -418,9 +429,8 @@ fn doubts(doubts: &[Value]) -> Vec<String> {
 }
 
 fn attempt(part: &crate::review::AttemptPart) -> AttemptModel {
-    let text = |problem: &Value, key: &str| {
-        problem.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
-    };
+    let text =
+        |problem: &Value, key: &str| problem.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let problems = part.problems.as_array().into_iter().flatten();
     AttemptModel {
         name: format!("unit {}, attempt {}", part.unit + 1, part.number),
@@ -429,7 +439,9 @@ fn attempt(part: &crate::review::AttemptPart) -> AttemptModel {
         model: visible(&part.model),
         ms: part.latency_ms,
         problems: problems
-            .map(|it| visible(&format!("{} at {}: {}", text(it, "code"), text(it, "path"), text(it, "message"))))
+            .map(|it| {
+                visible(&format!("{} at {}: {}", text(it, "code"), text(it, "path"), text(it, "message")))
+            })
             .collect(),
         remedy: part.remedy.as_deref().map(|remedy| remedy.replace('_', " ")).unwrap_or_default(),
         content: some(part.content.as_deref()),
@@ -455,7 +467,9 @@ fn other(part: &crate::review::OtherAudit) -> OtherModel {
     OtherModel {
         name: format!("{}, generation {}{repeat}", part.kind.replace('_', " "), part.generation),
         outcome: match (&part.disposition, part.score) {
-            (Some(disposition), Some(score)) => format!("{}, score {score:.2}", disposition.replace('_', " ")),
+            (Some(disposition), Some(score)) => {
+                format!("{}, score {score:.2}", disposition.replace('_', " "))
+            }
             (Some(disposition), None) => disposition.replace('_', " "),
             (None, _) => "goes on".to_owned(),
         },

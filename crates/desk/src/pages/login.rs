@@ -70,7 +70,8 @@ async fn log_in(State(desk): State<Desk>, request: Request) -> Response {
         return Refusal::forbidden("the login comes from another site").into_response();
     }
     let Ok(bytes) = axum::body::to_bytes(request.into_body(), FORM_BYTES).await else {
-        return Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "the form is too long").into_response();
+        return Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "the form is too long")
+            .into_response();
     };
     let field = |wanted: &str| {
         form_urlencoded::parse(&bytes).find(|(name, _)| name == wanted).map(|(_, value)| value.into_owned())
@@ -139,7 +140,9 @@ mod tests {
     #[test]
     fn after_the_login_nobody_leaves_the_site() {
         assert_eq!(own_path("/items/1?x=y"), "/items/1?x=y");
-        for elsewhere in ["", "//evil.example", "https://evil.example", "/\\evil.example", "/a\nb", "javascript:x"] {
+        for elsewhere in
+            ["", "//evil.example", "https://evil.example", "/\\evil.example", "/a\nb", "javascript:x"]
+        {
             assert_eq!(own_path(elsewhere), "/", "{elsewhere}");
         }
     }

@@ -78,7 +78,8 @@ pub(super) fn answer(item: &ItemView) -> Marked {
     let mut marks: Vec<(Span, Mark)> = claims
         .iter()
         .filter_map(|claim| {
-            let mark = Mark { weight: u8::from(claim.is_flag), class: class(claim), card: Card::Claim(claim.index) };
+            let mark =
+                Mark { weight: u8::from(claim.is_flag), class: class(claim), card: Card::Claim(claim.index) };
             Some((span(claim.start, claim.end)?, mark))
         })
         .collect();

@@ -76,19 +76,39 @@ struct Chip {
     is_on: bool,
 }
 
-async fn findings(state: State<Desk>, asker: Principal, csrf: Csrf, query: Params<Query>) -> Result<Response, Refusal> {
+async fn findings(
+    state: State<Desk>,
+    asker: Principal,
+    csrf: Csrf,
+    query: Params<Query>,
+) -> Result<Response, Refusal> {
     show(state.0, asker, csrf, query.0, "findings").await
 }
 
-async fn failed(state: State<Desk>, asker: Principal, csrf: Csrf, query: Params<Query>) -> Result<Response, Refusal> {
+async fn failed(
+    state: State<Desk>,
+    asker: Principal,
+    csrf: Csrf,
+    query: Params<Query>,
+) -> Result<Response, Refusal> {
     show(state.0, asker, csrf, query.0, "failed").await
 }
 
-async fn sample(state: State<Desk>, asker: Principal, csrf: Csrf, query: Params<Query>) -> Result<Response, Refusal> {
+async fn sample(
+    state: State<Desk>,
+    asker: Principal,
+    csrf: Csrf,
+    query: Params<Query>,
+) -> Result<Response, Refusal> {
     show(state.0, asker, csrf, query.0, "sample").await
 }
 
-async fn closed(state: State<Desk>, asker: Principal, csrf: Csrf, query: Params<Query>) -> Result<Response, Refusal> {
+async fn closed(
+    state: State<Desk>,
+    asker: Principal,
+    csrf: Csrf,
+    query: Params<Query>,
+) -> Result<Response, Refusal> {
     show(state.0, asker, csrf, query.0, "closed").await
 }
 
@@ -104,8 +124,16 @@ async fn show(
     let counts = desk.store().review_counts(asker.projects.as_deref()).await?;
     let projects = desk.store().review_projects(asker.projects.as_deref()).await?;
     let (path, heading, about) = match list {
-        "failed" => ("/failed", "Failed audits", "The judge's replies could not be used. Label the trace, ask again, or dismiss it."),
-        "sample" => ("/sample", "Blind sample", "Answers drawn at random. What the judge said is shown after you have ruled."),
+        "failed" => (
+            "/failed",
+            "Failed audits",
+            "The judge's replies could not be used. Label the trace, ask again, or dismiss it.",
+        ),
+        "sample" => (
+            "/sample",
+            "Blind sample",
+            "Answers drawn at random. What the judge said is shown after you have ruled.",
+        ),
         "closed" => ("/closed", "Closed reviews", "The last closed first."),
         _ => ("/queue", "Queue", "The most urgent first, then the oldest."),
     };
@@ -120,7 +148,8 @@ async fn show(
             Some(Chip { words: reason.replace('_', " "), items: count.items, link, is_on })
         })
         .collect();
-    let waiting = counts.iter().find(|count| count.list == list && count.reason.is_none()).map_or(0, |it| it.items);
+    let waiting =
+        counts.iter().find(|count| count.list == list && count.reason.is_none()).map_or(0, |it| it.items);
     let next = listed.next.clone().map(|next| link(path, &Query { after: next, ..query.clone() }));
     let plain = Query { list: query.list.clone(), ..Query::default() };
     let page = QueuePage {

@@ -165,12 +165,7 @@ pub(crate) async fn dismiss(
     finish(desk, &hold(item, asker, fence), &Ending::Dismissed, note).await
 }
 
-async fn finish(
-    desk: &Desk,
-    hold: &Hold,
-    ending: &Ending,
-    note: Option<&str>,
-) -> Result<CloseView, Refusal> {
+async fn finish(desk: &Desk, hold: &Hold, ending: &Ending, note: Option<&str>) -> Result<CloseView, Refusal> {
     match desk.store().review_close(hold, ending, note).await? {
         Closed::Ended { conclusion, retry } => Ok(CloseView {
             state: "closed",
@@ -187,9 +182,9 @@ async fn finish(
             generation: None,
         }),
         Closed::Not(unkept) => Err(unkept_refusal(unkept)),
-        Closed::Removed => Err(Refusal::conflict(
-            "the message was removed by age: its producer must send it again",
-        )),
+        Closed::Removed => {
+            Err(Refusal::conflict("the message was removed by age: its producer must send it again"))
+        }
     }
 }
 
@@ -200,18 +195,23 @@ fn refused(lost: &Lost) -> Refusal {
         Lost::Missing => Refusal::not_found("there is no such review item"),
         Lost::TakenBy { reviewer, leased_until } => conflict(
             "taken",
-            format!("{reviewer} has this item, until {} if nothing happens", leased_until.format("%H:%M UTC")),
+            format!(
+                "{reviewer} has this item, until {} if nothing happens",
+                leased_until.format("%H:%M UTC")
+            ),
         ),
         Lost::TakenAgain => {
             conflict("taken_again", "you have taken this item again since, in another window".to_owned())
         }
-        Lost::Expired => {
-            conflict("expired", "your time with this item is over, or you gave it back: take it again".to_owned())
-        }
+        Lost::Expired => conflict(
+            "expired",
+            "your time with this item is over, or you gave it back: take it again".to_owned(),
+        ),
         Lost::Closed => conflict("closed", "the review of this item has ended".to_owned()),
-        Lost::OpinionGiven => {
-            conflict("opinion_given", "you have given your opinion: the next one is somebody else's".to_owned())
-        }
+        Lost::OpinionGiven => conflict(
+            "opinion_given",
+            "you have given your opinion: the next one is somebody else's".to_owned(),
+        ),
     }
 }
 

@@ -10,10 +10,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use store::review::ReasonCount;
 
+use super::ItemView;
 use super::act::{self, CloseView};
 use super::body::{Body, CloseBody, Fenced, RulingBody};
 use super::list::{Listed, Query};
-use super::ItemView;
 use crate::access::{Principal, Role};
 use crate::problem::Refusal;
 use crate::routes::{Least, Route};
@@ -34,8 +34,12 @@ pub(super) fn routes() -> Vec<Route> {
             .gives::<Vec<CountView>>(),
         look("/api/v1/review/items/{id}", "one review item, as far as the asker may see it", get(item))
             .gives::<ItemView>(),
-        act("/api/v1/review/items/{id}/take", "take an item: nobody else can decide it meanwhile", post(take))
-            .gives::<TakenView>(),
+        act(
+            "/api/v1/review/items/{id}/take",
+            "take an item: nobody else can decide it meanwhile",
+            post(take),
+        )
+        .gives::<TakenView>(),
         act("/api/v1/review/items/{id}/extend", "keep an item for longer", post(extend))
             .takes::<Fenced>()
             .gives::<LeaseView>(),
@@ -51,9 +55,13 @@ pub(super) fn routes() -> Vec<Route> {
         act("/api/v1/review/items/{id}/retry", "ask for the audit again, which ends the review", post(retry))
             .takes::<Fenced>()
             .gives::<CloseView>(),
-        act("/api/v1/review/items/{id}/dismiss", "end the review without a word on the answer", post(dismiss))
-            .takes::<Fenced>()
-            .gives::<CloseView>(),
+        act(
+            "/api/v1/review/items/{id}/dismiss",
+            "end the review without a word on the answer",
+            post(dismiss),
+        )
+        .takes::<Fenced>()
+        .gives::<CloseView>(),
     ]
 }
 

@@ -130,7 +130,9 @@ impl RulingBody {
     pub(crate) fn said(&self) -> Result<Said, Refusal> {
         let missing = |path: &str, what: &str| Refusal::unprocessable(vec![Problem::new(path, what)]);
         let target = match (self.claim, self.omission) {
-            (Some(_), Some(_)) => return Err(missing("$.omission", "a ruling is about one thing: leave one out")),
+            (Some(_), Some(_)) => {
+                return Err(missing("$.omission", "a ruling is about one thing: leave one out"));
+            }
             (Some(at), None) => Some(Target::Claim(at)),
             (None, Some(at)) => Some(Target::Omission(at)),
             (None, None) => None,
@@ -144,7 +146,9 @@ impl RulingBody {
             Word::Annotate => Said::Annotate(target),
             Word::Add => Said::Add {
                 text: self.text.clone().ok_or_else(|| missing("$.text", "missing: the claim"))?,
-                verdict: self.verdict.ok_or_else(|| missing("$.verdict", "missing: which verdict is right"))?,
+                verdict: self
+                    .verdict
+                    .ok_or_else(|| missing("$.verdict", "missing: which verdict is right"))?,
                 severity: self.severity,
                 span: self.start.zip(self.end).map(|(start, end)| Span { start, end }),
             },

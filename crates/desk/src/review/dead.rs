@@ -21,13 +21,26 @@ use crate::state::Desk;
 const PAGE: u32 = 200;
 
 pub(super) fn routes() -> Vec<Route> {
-    let route = |method, path, least, about, handler| Route::new(method, path, Least::Role(least), about, handler);
+    let route =
+        |method, path, least, about, handler| Route::new(method, path, Least::Role(least), about, handler);
     vec![
-        route(Method::GET, "/api/v1/dead-letters", Role::Viewer, "dead letters without their bodies", get(list))
-            .takes_query::<DeadQuery>()
-            .gives::<Vec<Value>>(),
-        route(Method::GET, "/api/v1/dead-letters/{id}", Role::Viewer, "one dead letter with its body", get(show))
-            .gives::<Value>(),
+        route(
+            Method::GET,
+            "/api/v1/dead-letters",
+            Role::Viewer,
+            "dead letters without their bodies",
+            get(list),
+        )
+        .takes_query::<DeadQuery>()
+        .gives::<Vec<Value>>(),
+        route(
+            Method::GET,
+            "/api/v1/dead-letters/{id}",
+            Role::Viewer,
+            "one dead letter with its body",
+            get(show),
+        )
+        .gives::<Value>(),
         route(
             Method::POST,
             "/api/v1/dead-letters/{id}/replay",
@@ -123,7 +136,8 @@ pub(crate) async fn letters(
         move |error: UnknownWord| Refusal::unprocessable(vec![Problem::new(path, error.to_string())])
     };
     let some = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
-    let status = some(&query.status).map_or(Ok(DeadStatus::Open), |text| text.parse().map_err(word("status")))?;
+    let status =
+        some(&query.status).map_or(Ok(DeadStatus::Open), |text| text.parse().map_err(word("status")))?;
     let filter = DeadFilter {
         status: Some(status),
         source: some(&query.source).map(|text| text.parse().map_err(word("source"))).transpose()?,

@@ -14,8 +14,8 @@ mod show;
 
 use std::time::Duration;
 
-pub use due::Due;
 pub(crate) use dead::{DeadQuery, letter, letters, send_again, throw_away};
+pub use due::Due;
 pub(crate) use list::{ItemLine, Listed, Query};
 pub(crate) use parts::{AttemptPart, ClaimPart, EvidencePart, OmissionPart, OtherAudit, RulingPart};
 pub(crate) use show::{EndPart, ItemView, LabelPart, show};
@@ -35,11 +35,7 @@ pub struct ReviewSettings {
 
 impl Default for ReviewSettings {
     fn default() -> Self {
-        Self {
-            lease: Duration::from_secs(900),
-            due: Due::default(),
-            session: Duration::from_secs(12 * 3600),
-        }
+        Self { lease: Duration::from_secs(900), due: Due::default(), session: Duration::from_secs(12 * 3600) }
     }
 }
 

@@ -48,7 +48,9 @@ pub(crate) fn is_link(url: &str) -> bool {
         head.eq_ignore_ascii_case(scheme).then(|| &url[scheme.len()..])
     });
     rest.is_some_and(|rest| {
-        !rest.is_empty() && !rest.starts_with('/') && !rest.chars().any(|c| c.is_control() || c.is_whitespace())
+        !rest.is_empty()
+            && !rest.starts_with('/')
+            && !rest.chars().any(|c| c.is_control() || c.is_whitespace())
     })
 }
 
@@ -261,10 +263,9 @@ impl AttemptPart {
             class: attempt.class.clone(),
             problems: attempt.problems.clone(),
             remedy: attempt.remedy.clone(),
-            content: attempt
-                .content
-                .clone()
-                .or_else(|| attempt.raw_reply.as_deref().map(|raw| String::from_utf8_lossy(raw).into_owned())),
+            content: attempt.content.clone().or_else(|| {
+                attempt.raw_reply.as_deref().map(|raw| String::from_utf8_lossy(raw).into_owned())
+            }),
         }
     }
 }
@@ -315,8 +316,19 @@ mod tests {
             assert!(is_link(url), "{url}");
         }
         for url in [
-            "javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "//evil.example", "https://",
-            "https:///x", "http", "", "https://a\nb", "java\tscript:alert(1)", "ftp://x", "vbscript:x", " https://x",
+            "javascript:alert(1)",
+            "data:text/html,x",
+            "file:///etc/passwd",
+            "//evil.example",
+            "https://",
+            "https:///x",
+            "http",
+            "",
+            "https://a\nb",
+            "java\tscript:alert(1)",
+            "ftp://x",
+            "vbscript:x",
+            " https://x",
         ] {
             assert!(!is_link(url), "{url}");
         }

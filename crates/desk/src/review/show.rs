@@ -14,8 +14,8 @@ use store::ReviewStatus;
 use store::review::{ReviewDetail, RulingView};
 use trace::Trace;
 
-use super::parts::{AttemptPart, ClaimPart, EvidencePart, OmissionPart, OtherAudit, RulingPart};
 use super::Due;
+use super::parts::{AttemptPart, ClaimPart, EvidencePart, OmissionPart, OtherAudit, RulingPart};
 
 /// An item for one person.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -171,8 +171,8 @@ pub(crate) fn show(detail: &ReviewDetail, asker: &str, due: Due) -> ItemView {
     let item = &detail.item;
     let list = List::parse(&item.list).unwrap_or(List::Findings);
     let closed = item.status == ReviewStatus::Closed;
-    let held = item.status == ReviewStatus::Claimed
-        && item.leased_until.is_some_and(|until| until > detail.read_at);
+    let held =
+        item.status == ReviewStatus::Claimed && item.leased_until.is_some_and(|until| until > detail.read_at);
     let mine = held && item.claimed_by.as_deref() == Some(asker);
     let seen: Vec<&RulingView> =
         detail.rulings.iter().filter(|ruling| closed || ruling.reviewer == asker).collect();
@@ -249,12 +249,7 @@ fn trace_part(detail: &ReviewDetail, trace: Option<&Trace>, list: List) -> Trace
     }
 }
 
-fn report(
-    detail: &ReviewDetail,
-    trace: Option<&Trace>,
-    asker: &str,
-    closed: bool,
-) -> Option<ReportPart> {
+fn report(detail: &ReviewDetail, trace: Option<&Trace>, asker: &str, closed: bool) -> Option<ReportPart> {
     let audit = detail.trace.audits.iter().find(|audit| audit.id == detail.item.audit_id)?;
     let words = |value: &Value, key: &str| -> Vec<String> {
         let each = value.as_array().into_iter().flatten();
@@ -317,7 +312,10 @@ fn report(
             .filter(|other| other.id != audit.id)
             // An audit that waits in the blind sample says nothing either.
             .filter(|other| {
-                other.review_item.as_ref().is_none_or(|item| !item.blind || item.status == ReviewStatus::Closed)
+                other
+                    .review_item
+                    .as_ref()
+                    .is_none_or(|item| !item.blind || item.status == ReviewStatus::Closed)
             })
             .map(OtherAudit::of)
             .collect(),
@@ -337,11 +335,9 @@ impl<'a> Said<'a> {
             (true, false, Some(opinion)) => opinion.reviewer.as_str(),
             _ => asker,
         };
-        let withdrawn = |ruling: &RulingView| {
-            detail.rulings.iter().any(|other| other.withdraws == Some(ruling.id))
-        };
-        let rulings =
-            detail.rulings.iter().filter(|it| it.reviewer == whose && !withdrawn(it)).collect();
+        let withdrawn =
+            |ruling: &RulingView| detail.rulings.iter().any(|other| other.withdraws == Some(ruling.id));
+        let rulings = detail.rulings.iter().filter(|it| it.reviewer == whose && !withdrawn(it)).collect();
         Self { rulings, all: &detail.rulings }
     }
 

@@ -51,10 +51,8 @@ pub fn case(trace: Trace, review: &Review) -> Trace {
     let mut metadata = trace.metadata.clone().unwrap_or_default();
     metadata.entry("category").or_insert_with(|| json!("reviewed"));
     metadata.insert("review_item".to_owned(), json!(review.item));
-    metadata.insert(
-        "reviewed_at".to_owned(),
-        json!(review.closed_at.to_rfc3339_opts(SecondsFormat::Secs, true)),
-    );
+    metadata
+        .insert("reviewed_at".to_owned(), json!(review.closed_at.to_rfc3339_opts(SecondsFormat::Secs, true)));
     Trace { human_label: Some(label), audits: vec![review.kind], metadata: Some(metadata), ..trace }
 }
 
@@ -135,12 +133,11 @@ mod tests {
                 ruling(3, "ann", to(1, Verdict::Grounded)),
                 ruling(4, "bob", Said::Confirm(Target::Claim(1))),
                 ruling(5, "eve", to(0, Verdict::Grounded)),
-                ruling(6, "bob", Said::Add {
-                    text: "Three.".into(),
-                    verdict: Verdict::Unsupported,
-                    severity: None,
-                    span,
-                }),
+                ruling(
+                    6,
+                    "bob",
+                    Said::Add { text: "Three.".into(), verdict: Verdict::Unsupported, severity: None, span },
+                ),
             ],
         };
         let case = serde_json::to_value(case(trace, &review)).unwrap();
@@ -156,7 +153,10 @@ mod tests {
             })
         );
         assert_eq!(case["audits"], json!(["gate"]));
-        assert_eq!((&case["metadata"]["category"], &case["metadata"]["team"]), (&json!("reviewed"), &json!("blue")));
+        assert_eq!(
+            (&case["metadata"]["category"], &case["metadata"]["team"]),
+            (&json!("reviewed"), &json!("blue"))
+        );
         assert_eq!(case["later"], 7, "the rest is as it came");
     }
 }

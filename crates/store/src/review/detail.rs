@@ -98,9 +98,8 @@ impl Store {
         let Some(item) = self.review_item(id).await? else { return Ok(None) };
         let audit = item.audit_id.to_string();
         let traces = self.trace_show(&audit, Some(&item.project), Bodies::With).await?;
-        let Some(trace) = traces
-            .into_iter()
-            .find(|trace| trace.audits.iter().any(|audit| audit.id == item.audit_id))
+        let Some(trace) =
+            traces.into_iter().find(|trace| trace.audits.iter().any(|audit| audit.id == item.audit_id))
         else {
             return Ok(None);
         };

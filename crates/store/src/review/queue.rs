@@ -3,8 +3,8 @@
 use audit::review::List;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use sqlx::postgres::PgArguments;
 use sqlx::Arguments as _;
+use sqlx::postgres::PgArguments;
 use uuid::Uuid;
 
 use crate::text::{clean, clean_some};

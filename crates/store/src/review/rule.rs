@@ -120,9 +120,7 @@ impl<'a> Columns<'a> {
                 span: *span,
                 ..Self::default()
             },
-            Said::Overall { faithful } => {
-                Self { ruling: "overall", faithful: *faithful, ..Self::default() }
-            }
+            Said::Overall { faithful } => Self { ruling: "overall", faithful: *faithful, ..Self::default() },
             Said::Withdraw(id) => Self { ruling: "withdraw", withdraws: Some(*id), ..Self::default() },
         }
     }
@@ -143,8 +141,8 @@ async fn insert(
     let columns = Columns::of(new.said, judged);
     let reviewer = clean(&hold.reviewer);
     // Until the first word on the whole answer, the judge's verdict is not shown.
-    let blind = seen.list == audit::review::List::Sample
-        && standing(&seen.rulings, &reviewer).overall.is_none();
+    let blind =
+        seen.list == audit::review::List::Sample && standing(&seen.rulings, &reviewer).overall.is_none();
     let place = |at: usize| i32::try_from(at).unwrap_or(i32::MAX);
     let (claim, omission) = match columns.target {
         Some(Target::Claim(at)) => (Some(place(at)), None),

@@ -44,13 +44,12 @@ pub(super) async fn read(connection: &mut PgConnection, item: Uuid, audit: Uuid)
     .fetch_one(&mut *connection)
     .await
     .map_err(&cannot)?;
-    let claims: Vec<(String, Option<String>)> = sqlx::query_as(
-        "select verdict, severity from groundcrew.claims where audit_id = $1 order by index",
-    )
-    .bind(audit)
-    .fetch_all(&mut *connection)
-    .await
-    .map_err(&cannot)?;
+    let claims: Vec<(String, Option<String>)> =
+        sqlx::query_as("select verdict, severity from groundcrew.claims where audit_id = $1 order by index")
+            .bind(audit)
+            .fetch_all(&mut *connection)
+            .await
+            .map_err(&cannot)?;
     let claims = claims
         .iter()
         .map(|(verdict_word, severity_word)| {

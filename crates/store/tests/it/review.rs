@@ -143,7 +143,8 @@ async fn what_a_reviewer_does_extends_the_lease_and_a_second_window_ends_the_fir
         let first = take(&store, item, "ann").await;
         let short = "update groundcrew.review_items set leased_until = now() + interval '1 minute'";
         database.execute(short).await;
-        let minutes = "select (extract(epoch from leased_until - now()) / 60)::int8 from groundcrew.review_items";
+        let minutes =
+            "select (extract(epoch from leased_until - now()) / 60)::int8 from groundcrew.review_items";
         assert_eq!(database.count(minutes).await, 1);
         say(&store, &first, Said::Confirm(Target::Claim(1))).await;
         assert_eq!(database.count(minutes).await, 15);
@@ -177,7 +178,8 @@ async fn rulings_are_only_ever_added() {
             assert!(matches!(ruled, Ruled::Kept { .. }));
         }
         assert_eq!(database.count("select count(*) from groundcrew.rulings").await, 2);
-        let other = store.review_rule(&ann, LEASE, Uuid::now_v7(), "0000", &Said::Confirm(Target::Claim(0)), None);
+        let other =
+            store.review_rule(&ann, LEASE, Uuid::now_v7(), "0000", &Said::Confirm(Target::Claim(0)), None);
         assert_eq!(other.await.unwrap(), Ruled::Not(Unkept::OtherReport));
     })
     .await;
@@ -235,27 +237,34 @@ async fn a_review_ends_once_and_tells_who_waits() {
             severity: Some(Severity::Minor),
         };
         say(&store, &ann, severe).await;
-        let closed = store.review_close(&ann, &opinion(FinalDecision::Deliver), Some("harmless")).await.unwrap();
+        let closed =
+            store.review_close(&ann, &opinion(FinalDecision::Deliver), Some("harmless")).await.unwrap();
         let Closed::Ended { conclusion, retry: None } = closed else { panic!("{closed:?}") };
         assert!(conclusion.releases && conclusion.faithful == Some(false));
         let twice = store.review_close(&ann, &opinion(FinalDecision::Deliver), None).await.unwrap();
         assert_eq!(twice, Closed::Not(Unkept::Lost(Lost::Closed)));
-        assert!(matches!(
-            store.review_take(item, "bob", LEASE).await.unwrap(),
-            Taken::Refused(Lost::Closed)
-        ));
+        assert!(matches!(store.review_take(item, "bob", LEASE).await.unwrap(), Taken::Refused(Lost::Closed)));
 
         assert_eq!(database.count("select count(*) from groundcrew.audits where final").await, 1);
         let finalised = outbox(&database, "audit.finalised").await;
         assert_eq!(finalised.len(), 1);
         let told = &finalised[0];
         assert_eq!(
-            [&told["final"], &told["decision"], &told["final_decision"], &told["faithful"], &told["reviewers"]]
-                .map(ToString::to_string),
+            [
+                &told["final"],
+                &told["decision"],
+                &told["final_decision"],
+                &told["faithful"],
+                &told["reviewers"]
+            ]
+            .map(ToString::to_string),
             ["true", "\"block\"", "\"deliver\"", "false", "[\"ann\"]"]
         );
         let ruling = told["rulings"].as_array().unwrap().iter().find(|it| it["claim"] == 1).unwrap();
-        assert_eq!((&ruling["from_verdict"], &ruling["to_verdict"]), (&"contradicted".into(), &"unsupported".into()));
+        assert_eq!(
+            (&ruling["from_verdict"], &ruling["to_verdict"]),
+            (&"contradicted".into(), &"unsupported".into())
+        );
         assert_eq!(outbox(&database, "audit.released").await.len(), 1);
         assert_eq!(outbox(&database, "review.closed").await.len(), 1);
         // And to the queue of who asked.
@@ -279,10 +288,7 @@ async fn with_two_opinions_the_first_does_not_end_the_review_and_the_same_person
         let first = store.review_close(&ann, &two, None).await.unwrap();
         assert_eq!(first, Closed::MoreOpinions { given: 1, wanted: 2 });
         assert!(outbox(&database, "audit.finalised").await.is_empty());
-        assert_eq!(
-            store.review_take(item, "ann", LEASE).await.unwrap(),
-            Taken::Refused(Lost::OpinionGiven)
-        );
+        assert_eq!(store.review_take(item, "ann", LEASE).await.unwrap(), Taken::Refused(Lost::OpinionGiven));
         let bob = take(&store, item, "bob").await;
         // The first one's rulings are not the second one's.
         assert!(matches!(
@@ -377,12 +383,11 @@ async fn a_failed_audit_is_labelled_asked_for_again_or_dismissed() {
         let closed = store.review_close(&hold, &Ending::Retried, None).await.unwrap();
         let Closed::Ended { retry: Some(retry), .. } = closed else { panic!("{closed:?}") };
         assert_eq!(retry.generation, 1);
-        let (exchange, headers): (String, Value) = sqlx::query_as(
-            "select exchange, headers from groundcrew.outbox where routing_key = 'urgent'",
-        )
-        .fetch_one(&database.pool)
-        .await
-        .unwrap();
+        let (exchange, headers): (String, Value) =
+            sqlx::query_as("select exchange, headers from groundcrew.outbox where routing_key = 'urgent'")
+                .fetch_one(&database.pool)
+                .await
+                .unwrap();
         assert_eq!(exchange, "groundcrew.traces");
         assert_eq!(headers, serde_json::json!({ "kinds": ["faithfulness"], "generation": 1 }));
         assert_eq!(outbox(&database, "urgent").await[0]["trace_id"], "retry");
@@ -484,7 +489,10 @@ async fn fifty_clients_decide_a_thousand_items_each_once() {
                         let Taken::Held { fence, .. } = taken else { continue };
                         let hold = Hold { item: item.id, reviewer: name.clone(), fence };
                         let ending = Ending::Ruled {
-                            closing: Closing { faithful: Some(Some(true)), decision: Some(FinalDecision::Block) },
+                            closing: Closing {
+                                faithful: Some(Some(true)),
+                                decision: Some(FinalDecision::Block),
+                            },
                             opinions: 1,
                         };
                         let closed = store.review_close(&hold, &ending, None).await.unwrap();
@@ -494,15 +502,25 @@ async fn fifty_clients_decide_a_thousand_items_each_once() {
                 }
             })
         });
-        let decided: i64 = futures_util::future::join_all(clients).await.into_iter().map(Result::unwrap).sum();
+        let decided: i64 =
+            futures_util::future::join_all(clients).await.into_iter().map(Result::unwrap).sum();
         assert_eq!(decided, ITEMS);
-        assert_eq!(database.count("select count(*) from groundcrew.review_items where status = 'closed'").await, ITEMS);
-        assert_eq!(database.count("select count(*) from groundcrew.review_opinions").await, ITEMS);
         assert_eq!(
-            database.count("select count(*) from groundcrew.outbox where routing_key = 'review.closed'").await,
+            database.count("select count(*) from groundcrew.review_items where status = 'closed'").await,
             ITEMS
         );
-        assert_eq!(database.count("select max(fence) from groundcrew.review_items").await, 1, "each was taken once");
+        assert_eq!(database.count("select count(*) from groundcrew.review_opinions").await, ITEMS);
+        assert_eq!(
+            database
+                .count("select count(*) from groundcrew.outbox where routing_key = 'review.closed'")
+                .await,
+            ITEMS
+        );
+        assert_eq!(
+            database.count("select max(fence) from groundcrew.review_items").await,
+            1,
+            "each was taken once"
+        );
     })
     .await;
 }

@@ -110,7 +110,9 @@ fn review(reviewed: &Reviewed) -> Result<Review, String> {
         Ok(ReportClaim {
             text: text.clone(),
             verdict: Verdict::parse(verdict).ok_or_else(|| format!("the verdict `{verdict}` is unknown"))?,
-            span: start.zip(*end).and_then(|(start, end)| Some(Span { start: place(start)?, end: place(end)? })),
+            span: start
+                .zip(*end)
+                .and_then(|(start, end)| Some(Span { start: place(start)?, end: place(end)? })),
         })
     });
     Ok(Review {
