@@ -41,6 +41,7 @@ create table groundcrew.gate_calls (
     caller text,
     session text,
     regenerations integer not null default 0,
+    generation bigint not null default 0,
     idempotency_key text,
     body_hash bytea,
     audit_id uuid,
@@ -64,7 +65,7 @@ create table groundcrew.gate_calls (
     constraint gate_calls_verdict_known check (verdict in ('grounded', 'ungrounded', 'unknown')),
     constraint gate_calls_action_known check (action in ('deliver', 'redact', 'regenerate', 'escalate', 'block')),
     constraint gate_calls_numbers_positive
-        check (regenerations >= 0 and deadline_ms >= 0 and judge_us >= 0 and total_us >= 0),
+        check (regenerations >= 0 and generation >= 0 and deadline_ms >= 0 and judge_us >= 0 and total_us >= 0),
     -- What has ended says how; what is open has an end in sight.
     constraint gate_calls_ended_with_outcome check ((ended_at is null) = (outcome is null)),
     constraint gate_calls_open_expires check (ended_at is not null or expires_at is not null)
@@ -86,6 +87,7 @@ comment on column groundcrew.gate_calls.channel is 'How it came: http, or queue 
 comment on column groundcrew.gate_calls.caller is 'Name of the token or the user that asked; null over the queue.';
 comment on column groundcrew.gate_calls.session is 'What ties an answer and its regenerations together, in the caller''s words.';
 comment on column groundcrew.gate_calls.regenerations is 'How often the session had been told to regenerate before this call.';
+comment on column groundcrew.gate_calls.generation is 'The generation of its audit.';
 comment on column groundcrew.gate_calls.idempotency_key is 'The caller''s key: the same key again gets the same answer.';
 comment on column groundcrew.gate_calls.body_hash is 'SHA-256 of the body, so that another question under the same key is refused.';
 comment on column groundcrew.gate_calls.audit_id is 'The audit; null while the call is open, or when it was cut off before there was one.';

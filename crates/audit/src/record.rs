@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use crate::compare::Comparison;
+use crate::gate::Resolution;
 use crate::policy::{Class, Remedy};
 use crate::report::Report;
-use crate::routing::Routed;
+use crate::routing::{Disposition, Routed};
 use crate::units::Cut;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -163,6 +164,8 @@ pub struct Ending {
     pub ended_at: DateTime<Utc>,
     /// Messages that must follow from this end.
     pub events: Vec<Event>,
+    /// The call of the gate that this was, and its answer.
+    pub gate: Option<GateEnd>,
 }
 
 impl Ending {
@@ -175,6 +178,114 @@ impl Ending {
     pub fn is_final(&self) -> bool {
         !self.asks_people() || self.routed.blind_sample
     }
+}
+
+/// How a call of the gate came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GateChannel {
+    /// A request that waits for its response.
+    Http,
+    /// A trace with a reply queue.
+    Queue,
+}
+
+impl GateChannel {
+    /// The word used in tables and messages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Queue => "queue",
+        }
+    }
+}
+
+/// A call of the gate: somebody waits for what to do with an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GateCall {
+    /// Its id.
+    pub id: Uuid,
+    /// How it came.
+    pub channel: GateChannel,
+    /// Who asks; none over the queue.
+    pub caller: Option<String>,
+    /// What ties an answer and its regenerations together.
+    pub session: Option<String>,
+    /// How often the session had been told to regenerate before.
+    pub regenerations: u32,
+    /// The caller's key: the same key again gets the same answer.
+    pub idempotency_key: Option<String>,
+    /// SHA-256 of the body, where there is a key.
+    pub body_hash: Option<[u8; 32]>,
+    /// How long the caller waits; none over the queue.
+    pub deadline: Option<Duration>,
+    /// When the call came.
+    pub received_at: DateTime<Utc>,
+}
+
+/// How a call of the gate ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GateOutcome {
+    /// With a verdict.
+    Judged,
+    /// The judge's replies could not be used.
+    Unusable,
+    /// The deadline passed before there was a verdict.
+    Deadline,
+    /// The caller went away.
+    ClientGone,
+    /// No judge could be reached.
+    JudgeUnavailable,
+    /// The project is over its cap.
+    OverBudget,
+    /// Its process ended.
+    CutOff,
+}
+
+impl GateOutcome {
+    /// The outcome that follows from how the audit ended; none when the trace was not to be judged at all.
+    pub fn of(disposition: Disposition) -> Option<Self> {
+        match disposition {
+            Disposition::Passed | Disposition::Flagged | Disposition::Escalated | Disposition::NoClaims => {
+                Some(Self::Judged)
+            }
+            Disposition::Unreadable | Disposition::Inconsistent | Disposition::Refused => {
+                Some(Self::Unusable)
+            }
+            Disposition::JudgeUnavailable => Some(Self::JudgeUnavailable),
+            Disposition::OverBudget => Some(Self::OverBudget),
+            Disposition::Incomplete | Disposition::NotApplicable => None,
+        }
+    }
+
+    /// The word used in tables and messages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Judged => "judged",
+            Self::Unusable => "unusable",
+            Self::Deadline => "deadline",
+            Self::ClientGone => "client_gone",
+            Self::JudgeUnavailable => "judge_unavailable",
+            Self::OverBudget => "over_budget",
+            Self::CutOff => "cut_off",
+        }
+    }
+}
+
+/// A call of the gate at its end, as one commit writes it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GateEnd {
+    /// The call.
+    pub call: GateCall,
+    /// What the caller is told.
+    pub resolution: Resolution,
+    /// How it ended.
+    pub outcome: GateOutcome,
+    /// How long the judge was waited for.
+    pub judged_for: Duration,
+    /// From the request to the commit; none over the queue.
+    pub total: Option<Duration>,
+    /// The answer as it is given, where a key may ask for it again.
+    pub response: Option<String>,
 }
 
 /// A message for the outbox.
@@ -207,6 +318,6 @@ pub enum Known {
     /// It has ended.
     Ended {
         /// How.
-        disposition: crate::routing::Disposition,
+        disposition: Disposition,
     },
 }

@@ -5,12 +5,14 @@
 //!   the router is built.
 //! - [`openapi`] describes the API from that table.
 //! - `review` says what people see of review items and does what they decide; `pages` shows it to browsers.
+//! - `gate` answers whoever waits for what to do with an answer.
 //! - `health` serves liveness, readiness and metrics.
 //!
 //! TLS ends in front of it. Every answer is JSON unless a page is asked for, and every refusal says why.
 
 pub mod access;
 mod body;
+mod gate;
 mod health;
 pub mod openapi;
 mod pages;

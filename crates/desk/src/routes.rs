@@ -11,12 +11,12 @@ use axum::routing::MethodRouter;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::access::{self, Role};
-use crate::health;
 use crate::openapi::{self, Shape};
 use crate::pages;
 use crate::problem::Refusal;
 use crate::review;
 use crate::state::Desk;
+use crate::{gate, health};
 
 /// Who may ask for a route at least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +61,7 @@ pub fn all() -> Vec<Route> {
     routes.extend(review::routes());
     routes.extend(openapi::routes());
     routes.extend(pages::routes());
+    routes.extend(gate::routes());
     routes
 }
 

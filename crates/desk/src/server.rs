@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::settings::Settings;
 use crate::state::Desk;
-use crate::{health, routes};
+use crate::{gate, health, routes};
 
 /// The desk cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -74,6 +74,8 @@ impl Server {
         let (followed, token) = (desk.clone(), end.clone());
         background
             .spawn(async move { calibration::follow(followed.store(), followed.runner(), &token).await });
+        let (swept, token) = (desk.clone(), end.clone());
+        background.spawn(async move { gate::sweep(&swept, &token).await });
         tracing::info!(%address, "the desk listens");
 
         let service = routes::router(desk.clone()).into_make_service_with_connect_info::<SocketAddr>();

@@ -8,8 +8,10 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Upper bounds of the histograms, in seconds: calls of a judge take from milliseconds to minutes, waits up to a day.
-const BUCKETS: [f64; 16] =
-    [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 600.0, 3_600.0, 86_400.0];
+const BUCKETS: [f64; 18] = [
+    0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 600.0, 3_600.0,
+    86_400.0,
+];
 
 /// The figures of this process. Clones show the same.
 #[derive(Debug, Clone)]
@@ -69,5 +71,10 @@ fn describe() {
     gauge!("groundcrew_up", "1 while a service answers.");
     counter!("groundcrew_http_requests_total", "Requests to the desk, by route and status.");
     histogram!("groundcrew_http_request_seconds", "How long a request to the desk took.");
+    counter!("groundcrew_gate_calls_total", "Calls of the gate, by kind, verdict, action and outcome.");
+    counter!("groundcrew_gate_refused_total", "Calls of the gate beyond gate.max_calls.");
+    histogram!("groundcrew_gate_seconds", "How long a call of the gate took.");
+    histogram!("groundcrew_gate_added_seconds", "What a call of the gate took beyond the judge's own time.");
+    gauge!("groundcrew_gate_calls_in_work", "Calls of the gate in work.");
     counter!("groundcrew_logins_failed_total", "Requests whose token was not known or revoked.");
 }

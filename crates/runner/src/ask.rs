@@ -114,6 +114,15 @@ impl Call<'_> {
         }
     }
 
+    /// A call that was stopped while somebody waited for it. None when nothing was sent.
+    pub(crate) fn cut_off(&self, error: &JudgeError) -> Option<Attempt> {
+        error.sent.then(|| Attempt {
+            latency: error.latency,
+            problems: json!([{ "code": "interrupted", "path": "$", "message": error.message }]),
+            ..self.blank(Class::Transport, &[])
+        })
+    }
+
     /// A call that brought no reply. None when it is no attempt: nothing was sent, or we stopped it ourselves.
     pub(crate) fn failed(&self, error: &JudgeError) -> Option<Attempt> {
         if !error.sent || error.class == judge::Class::Interrupted {

@@ -1,6 +1,6 @@
 //! The messages that follow from the end of an audit.
 
-use audit::record::{AuditKey, Ending, Event, derived_id};
+use audit::record::{AuditKey, Ending, Event, GateEnd, derived_id};
 use audit::{Basis, Claim, Doubt, Passage, Report, Role, kinds, text, verify};
 use chrono::SecondsFormat;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ pub fn result_event(ending: &Ending, key: &AuditKey) -> Value {
     let routed = &ending.routed;
     let report = ending.report.as_ref();
     let findings: Vec<Value> = report.map(|report| findings(report, ending)).unwrap_or_default();
-    json!({
+    let mut event = json!({
         "schema": "groundcrew.result/v1",
         "event": format!("audit.{}", routed.disposition.as_str()),
         "audit_id": key.id(),
@@ -42,7 +42,30 @@ pub fn result_event(ending: &Ending, key: &AuditKey) -> Value {
         "practice": ending.practice,
         "uncalibrated": ending.uncalibrated,
         "ended_at": ending.ended_at.to_rfc3339_opts(SecondsFormat::Millis, true),
-    })
+    });
+    if let (Some(gate), Value::Object(event)) = (&ending.gate, &mut event) {
+        event.extend(gate_fields(gate));
+    }
+    event
+}
+
+/// What a caller of the gate is told, beside the result (docs/gate.md).
+pub fn gate_fields(gate: &GateEnd) -> serde_json::Map<String, Value> {
+    let resolution = &gate.resolution;
+    [
+        ("verdict", json!(resolution.verdict)),
+        ("action", json!(resolution.action)),
+        ("action_reason", json!(resolution.why)),
+        ("redacted_answer", json!(resolution.redacted)),
+        ("instruction", json!(resolution.instruction)),
+        ("session", json!(gate.call.session)),
+        ("regenerations_left", json!(resolution.regenerations_left)),
+        ("gate_call", json!(gate.call.id)),
+        ("outcome", json!(gate.outcome.as_str())),
+    ]
+    .into_iter()
+    .map(|(key, value)| (key.to_owned(), value))
+    .collect()
 }
 
 /// What an on-call person needs to see without opening anything else.

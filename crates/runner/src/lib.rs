@@ -7,16 +7,18 @@
 
 mod ask;
 mod calibration;
+mod end;
 mod events;
 pub mod memory;
 mod progress;
 mod replay;
 mod run;
+mod session;
 
 pub use calibration::Calibration;
-pub use events::{REVIEW_OPENED, result_event};
+pub use events::{REVIEW_OPENED, gate_fields, result_event, review_item_id};
 pub use replay::{Replayed, replay};
-pub use run::{Delivery, Run, RunError, Runner, Settings, Terms};
+pub use run::{Delivery, GateAsked, Run, RunError, Runner, Settings, Terms};
 
 use audit::record::{Attempt, AuditKey, Opening, TraceRecord};
 

@@ -21,17 +21,8 @@ const MAX_SPLITS: u32 = 6;
 /// What comes next.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Next {
-    /// Ask about a unit.
-    Ask {
-        /// The unit's number.
-        at: u32,
-        /// The number of the attempt.
-        number: u32,
-        /// What the call covers.
-        unit: Unit,
-        /// How this call differs from the last reply's, and that reply's problems.
-        again: Option<(Remedy, Vec<Problem>)>,
-    },
+    /// Ask about these units, in any order or at once. At least one.
+    Ask(Vec<Ask>),
     /// Every unit has an accepted reply.
     Done(Vec<Report>),
     /// More replies would be needed than one audit may cost.
@@ -43,6 +34,19 @@ pub(crate) enum Next {
         /// What was wrong, in words.
         message: String,
     },
+}
+
+/// One call to make.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Ask {
+    /// The unit's number.
+    pub(crate) at: u32,
+    /// The number of the attempt.
+    pub(crate) number: u32,
+    /// What the call covers.
+    pub(crate) unit: Unit,
+    /// How this call differs from the last reply's, and that reply's problems.
+    pub(crate) again: Option<(Remedy, Vec<Problem>)>,
 }
 
 /// A replied-to unit: what `assess` said about each reply is asked again rather than stored twice.
@@ -58,6 +62,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) trace: &'a Trace,
     pub(crate) cut: Cut,
     pub(crate) policy: &'a Policy,
+    /// How many units may be asked about at once, at least 1.
+    pub(crate) width: usize,
 }
 
 /// What an earlier step of the same run has worked out. It holds nothing that could not be worked out again, and
@@ -109,26 +115,28 @@ pub(crate) fn next(
     let mut accepted: Vec<Arc<Assessment>> = Vec::new();
     // The batches of claims that an extraction found.
     let mut batches: Vec<Unit> = Vec::new();
+    let mut asks: Vec<Ask> = Vec::new();
     let mut at = 0;
     while let Some(unit) = first.get(at).or_else(|| batches.get(at - first.len())) {
         let number = splits * UNITS_PER_SPLIT + count(at);
         let of_unit = by_unit.get(&number).map(Vec::as_slice).unwrap_or_default();
-        match unit_step(plan.policy, replies, of_unit) {
+        let step = unit_step(plan.policy, replies, of_unit);
+        // What is under way counts as well: the cap holds for all of it together.
+        let is_full = replies + count(asks.len()) >= plan.policy.max_replies;
+        let again = match step {
             Step::Accepted(attempt) => {
                 let assessment = assess(unit, attempt);
-                // The rules have become stricter since this reply was accepted; what was
+                let is_accepted = assessment.outcome == Outcome::Accepted;
+                // Where it is not, the rules have become stricter since this reply was accepted; what was
                 // accepted then cannot be read now. Ask again rather than guess.
-                if assessment.outcome != Outcome::Accepted {
-                    let again = Some((Remedy::SamePrompt, assessment.problems.clone()));
-                    return ask(number, of_unit, unit.clone(), again);
-                }
-                accepted.push(assessment);
+                let again = (!is_accepted).then(|| Some((Remedy::SamePrompt, assessment.problems.clone())));
+                accepted.extend(is_accepted.then_some(assessment));
+                again
             }
-            Step::Ask(None) if replies >= plan.policy.max_replies => return Next::OverBudget,
-            Step::Ask(None) => return ask(number, of_unit, unit.clone(), None),
+            Step::Ask(None) if is_full && asks.is_empty() => return Next::OverBudget,
+            Step::Ask(None) => Some(None),
             Step::Ask(Some((remedy, attempt))) => {
-                let again = Some((remedy, assess(unit, attempt).problems.clone()));
-                return ask(number, of_unit, unit.clone(), again);
+                Some(Some((remedy, assess(unit, attempt).problems.clone())))
             }
             Step::GaveUp(class, attempt) => {
                 let place = (first.len() + batches.len() > 1).then_some(at + 1);
@@ -137,16 +145,28 @@ pub(crate) fn next(
                     message: in_words(class, place, &assess(unit, attempt).problems),
                 };
             }
+        };
+        if let Some(again) = again {
+            if is_full && !asks.is_empty() {
+                break;
+            }
+            asks.push(ask(number, of_unit, unit.clone(), again));
+            if asks.len() >= plan.width {
+                break;
+            }
         }
         at += 1;
         // The list is whole when its last part is read; only then can its claims be numbered and sent.
-        if at == first.len() {
+        if at == first.len() && asks.is_empty() {
             let extracted = accepted.iter().flat_map(|assessment| assessment.extracted.iter().cloned());
             let claims = units::numbered(extracted);
             if !claims.is_empty() {
                 batches = units::batches(&claims, plan.cut.halved(splits).claims_per_call);
             }
         }
+    }
+    if !asks.is_empty() {
+        return Next::Ask(asks);
     }
     Next::Done(accepted.iter().filter_map(|assessment| assessment.report.clone()).collect())
 }
@@ -173,9 +193,9 @@ fn unit_step<'a>(policy: &Policy, replies: u32, attempts: &[&'a Attempt]) -> Ste
     }
 }
 
-fn ask(at: u32, attempts: &[&Attempt], unit: Unit, again: Option<(Remedy, Vec<Problem>)>) -> Next {
+fn ask(at: u32, attempts: &[&Attempt], unit: Unit, again: Option<(Remedy, Vec<Problem>)>) -> Ask {
     let number = attempts.iter().map(|attempt| attempt.number).max().unwrap_or(0) + 1;
-    Next::Ask { at, number, unit, again }
+    Ask { at, number, unit, again }
 }
 
 /// `unit`: its number from 1, where there are several.

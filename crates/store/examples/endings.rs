@@ -187,6 +187,7 @@ fn sample(id: usize) -> Outcome<Ending> {
         urgent: true,
     };
     Ok(Ending {
+        gate: None,
         events: vec![Event {
             id: derived_id(key.id(), "result"),
             exchange: "groundcrew.results".into(),

@@ -10,8 +10,8 @@ use uuid::Uuid;
 use crate::error::is_data;
 use crate::keep::{OpeningKey, clashing, insert_attempts, insert_traces, lock};
 use crate::rows::{
-    AuditRow, ClaimRow, EventRow, OmissionRow, ReviewRow, StoredAttempt, StoredTrace, stored_attempts,
-    stored_trace,
+    AuditRow, ClaimRow, EventRow, GateCallRow, OmissionRow, ReviewRow, StoredAttempt, StoredTrace,
+    stored_attempts, stored_trace,
 };
 use crate::{Error, Result, Store, usage};
 
@@ -41,11 +41,12 @@ pub(crate) struct Prepared {
     omissions: Vec<OmissionRow>,
     review: Option<ReviewRow>,
     events: Vec<EventRow>,
+    gate: Option<GateCallRow>,
     bytes: usize,
 }
 
 impl Store {
-    /// Ends an audit: trace, audit, claims, omissions, attempts, review item and messages, in one
+    /// Ends an audit: trace, audit, claims, omissions, attempts, review item, messages and the call of the gate, in one
     /// transaction with the endings of concurrent callers. Of several endings of one audit exactly
     /// one is [`Finished::Committed`].
     ///
@@ -86,6 +87,7 @@ impl Prepared {
                 .map(|(at, fact)| OmissionRow::new(id, at, fact))
                 .collect(),
             review: ReviewRow::of(ending),
+            gate: GateCallRow::of(ending),
             trace,
             attempts,
             events,
@@ -289,6 +291,20 @@ async fn insert_findings(connection: &mut PgConnection, endings: &[&Prepared]) -
     static OMISSIONS: LazyLock<String> = LazyLock::new(|| OmissionRow::insert(&[], ""));
     static REVIEWS: LazyLock<String> = LazyLock::new(|| ReviewRow::insert(&[], ""));
     static EVENTS: LazyLock<String> = LazyLock::new(|| EventRow::insert(&[], ""));
+    // A call that was claimed when it came is ended; one that somebody has given up for lost stays so.
+    static GATE_CALLS: LazyLock<String> = LazyLock::new(|| {
+        GateCallRow::insert(
+            &[],
+            "on conflict (id) do update set audit_id = excluded.audit_id, outcome = excluded.outcome,
+                verdict = excluded.verdict, action = excluded.action, judge_us = excluded.judge_us,
+                total_us = excluded.total_us, response = excluded.response, ended_at = excluded.ended_at,
+                expires_at = null,
+                -- Nobody was there to be answered: the key is free for who asks again.
+                idempotency_key =
+                    case when excluded.outcome <> 'client_gone' then gate_calls.idempotency_key end
+            where gate_calls.ended_at is null",
+        )
+    });
     let claims = rows_of(endings, |ending| &ending.claims);
     if !claims.is_empty() {
         ClaimRow::bind(&CLAIMS, claims).execute(&mut *connection).await?;
@@ -304,6 +320,10 @@ async fn insert_findings(connection: &mut PgConnection, endings: &[&Prepared]) -
     let events = rows_of(endings, |ending| &ending.events);
     if !events.is_empty() {
         EventRow::bind(&EVENTS, events).execute(&mut *connection).await?;
+    }
+    let calls = rows_of(endings, |ending| ending.gate.as_slice());
+    if !calls.is_empty() {
+        GateCallRow::bind(&GATE_CALLS, calls).execute(&mut *connection).await?;
     }
     Ok(())
 }

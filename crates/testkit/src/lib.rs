@@ -3,6 +3,7 @@
 //!
 //! - [`System`] is where a test begins: services of its own, a practice judge, relays, producers and workers.
 //! - [`material`] makes traces and the judge's replies to them.
+//! - [`Desk`] is an HTTP server with a database and a judge of its own.
 //! - [`TcpRelay`] stands before the broker, the database and the judge.
 //! - [`chaos`] lets everything fall over while traces flow.
 //! - [`bench`] measures the product beside two floors.
@@ -29,6 +30,7 @@ pub mod material;
 mod process;
 mod relay;
 mod seed;
+pub mod served;
 mod system;
 mod tls;
 mod tuning;
@@ -42,6 +44,7 @@ pub use database::Database;
 pub use process::{Command, Process};
 pub use relay::{Direction, TcpRelay};
 pub use seed::Seed;
+pub use served::Desk;
 pub use system::{Inside, System, SystemBuilder, TAP};
 pub use tls::{Authority, Speaks, TlsRelay};
 pub use tuning::Tuning;

@@ -82,7 +82,10 @@ pub fn check(trace: &Trace, kind: Kind, requirements: &Requirements) -> Readines
         ));
     }
     let mut problems = Vec::new();
-    text(&mut problems, "$.query", trace.query.as_deref(), Blank::Problem);
+    // The gate's own question is whether the evidence carries the answer; who asks may leave the user's out.
+    if !matches!(kind, Kind::Gate | Kind::EvidenceCheck) || trace.query.is_some() {
+        text(&mut problems, "$.query", trace.query.as_deref(), Blank::Problem);
+    }
     text(&mut problems, "$.answer", trace.answer.as_deref(), Blank::Allowed);
     match kind {
         Kind::Reference => reference(&mut problems, trace),

@@ -10,6 +10,7 @@ use store::Finished;
 use tokio_util::sync::CancellationToken;
 use trace::{Kind, Readiness, completeness};
 
+use crate::gate;
 use crate::worker::Context;
 
 /// What a delivery knows beyond its trace.
@@ -117,6 +118,7 @@ async fn attempt(
             Err(error) => return Ok(Fate::Failed(chain(&error))),
         },
     };
+    let gate = gate::asked(context, project, &key, record, circumstances, abort).await?;
     let delivery = Delivery {
         key: key.clone(),
         trace: record.clone(),
@@ -127,6 +129,7 @@ async fn attempt(
         requirements: project.requirements,
         routing: project.routing.clone(),
         policy: context.settings.policy(kind),
+        gate,
     };
     let sink = Durable::new(&context.store, &context.purses, project, abort);
     match context.runner.run_on(delivery, circumstances.terms, &sink, abort).await {

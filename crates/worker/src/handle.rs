@@ -114,7 +114,7 @@ async fn audits(
     };
     let circumstances = Circumstances {
         delivery,
-        terms: Terms { urgency, until: Some(until) },
+        terms: Terms { urgency, until: Some(until), ..Terms::default() },
         generation: delivery.envelope.generation,
         first_seen: delivery.envelope.first_seen.unwrap_or_else(Utc::now),
         reply_to: reply_to(context, &delivery.envelope),

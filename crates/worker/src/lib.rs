@@ -4,6 +4,7 @@
 //! - `flow` decides whether deliveries are taken, `lane` takes them.
 //! - `handle` takes one delivery to its end: decode, run each audit kind, settle.
 //! - `audit` runs one kind and commits it.
+//! - `gate` sees who waits for what to do with an answer.
 //! - `fleet` hears from operators and reports the worker, `health` serves liveness, readiness and metrics.
 //! - `relay` publishes what the commits put into the outbox.
 //! - `dead` moves what the broker gave up on into the dead letters.
@@ -15,6 +16,7 @@ mod audit;
 mod dead;
 mod fleet;
 mod flow;
+mod gate;
 mod handle;
 mod health;
 mod lane;

@@ -102,6 +102,7 @@ impl Replayer {
             requirements: project.requirements,
             routing: project.routing.clone(),
             policy: self.settings.policy(again.kind),
+            gate: None,
         };
         let sink = Durable::new(&self.store, &self.purses, project, stop);
         match self.runner.run(delivery, &sink, stop).await? {

@@ -103,14 +103,14 @@ async fn log_in(State(desk): State<Desk>, request: Request) -> Response {
         address: address.map(|address| address.to_string()),
     };
     if begun.is_none() {
-        entry.status = 401;
+        entry.status = 422;
         access::keep(&desk, entry);
         metrics::counter!("groundcrew_logins_failed_total").increment(1);
         if let Some(address) = address {
             desk.failures().add(address);
         }
         let message = "This token is not known, or was revoked.".to_owned();
-        return answer(&desk, StatusCode::UNAUTHORIZED, &next, Some(message));
+        return answer(&desk, StatusCode::UNPROCESSABLE_ENTITY, &next, Some(message));
     }
     access::keep(&desk, entry);
     with_cookie(Redirect::to(own_path(&next)).into_response(), access::session_cookie(Some(&secret), lasts))

@@ -106,6 +106,7 @@ pub async fn run_on(judges: Judges, terms: Terms) -> (Run, Vec<Attempt>) {
         requirements: Requirements::default(),
         routing: audit::routing::Policy::default(),
         policy: Policy::of(Kind::Faithfulness),
+        gate: None,
     };
     let sink = MemorySink::default();
     let run = Runner::new(judges, settings)

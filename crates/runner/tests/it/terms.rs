@@ -12,7 +12,7 @@ use crate::{TestJudge, run_on, summary};
 #[tokio::test]
 async fn after_its_time_a_run_makes_no_further_call_and_counts_no_try() {
     let judge = TestJudge::start(None).await;
-    let terms = Terms { urgency: Urgency::Bulk, until: Some(Instant::now()) };
+    let terms = Terms { urgency: Urgency::Bulk, until: Some(Instant::now()), ..Terms::default() };
     let (run, attempts) = run_on(Judges::from(judge.judge("j")), terms).await;
     assert!(matches!(run, Run::Parked { advance: false, .. }), "{run:?}");
     assert!(attempts.is_empty());
@@ -24,7 +24,8 @@ async fn what_it_has_by_then_is_kept() {
     // The first call fails after the time is over; the second is not made.
     let judge = TestJudge::start(Some(Fault::NotJson)).await;
     let until = Instant::now() + Duration::from_millis(1);
-    let delayed = Terms { urgency: Urgency::Normal, until: Some(until + Duration::from_secs(60)) };
+    let delayed =
+        Terms { urgency: Urgency::Normal, until: Some(until + Duration::from_secs(60)), ..Terms::default() };
     let (_, both) = run_on(Judges::from(judge.judge("j")), delayed).await;
     assert_eq!(both.len(), 2, "the budget is one more");
     let slow = TestJudge::slow(Fault::NotJson, 300).await;

@@ -6,8 +6,8 @@ use audit::{Claim, Omission, Report, Verdict};
 use uuid::Uuid;
 
 use super::{
-    AttemptBodyRow, AttemptRow, AuditRow, ClaimRow, EventRow, OmissionRow, ReviewRow, StoredAttempt,
-    StoredTrace, TraceBodyRow, TraceRow,
+    AttemptBodyRow, AttemptRow, AuditRow, ClaimRow, EventRow, GateCallRow, OmissionRow, ReviewRow,
+    StoredAttempt, StoredTrace, TraceBodyRow, TraceRow,
 };
 use crate::text::{clean, clean_some, compress, finite, json};
 use crate::{Error, Result};
@@ -130,6 +130,38 @@ fn fingerprint(audit: Uuid, attempt: &Attempt) -> Uuid {
     name.push(u8::from(attempt.raw_reply.is_some()));
     name.extend(attempt.raw_reply.as_deref().unwrap_or_default());
     Uuid::new_v5(&audit, &name)
+}
+
+impl GateCallRow {
+    /// The call of the gate that an audit was, if it was one.
+    pub(crate) fn of(ending: &Ending) -> Option<Self> {
+        let gate = ending.gate.as_ref()?;
+        let call = &gate.call;
+        let (project, trace_id) = text_ids(&ending.key);
+        Some(Self {
+            id: call.id,
+            project,
+            trace_id,
+            kind: ending.key.kind.as_str(),
+            channel: call.channel.as_str(),
+            caller: clean_some(call.caller.as_deref()),
+            session: clean_some(call.session.as_deref()),
+            regenerations: int(call.regenerations),
+            generation: big(ending.key.generation),
+            idempotency_key: clean_some(call.idempotency_key.as_deref()),
+            body_hash: call.body_hash.map(|hash| hash.to_vec()),
+            audit_id: ending.key.id(),
+            outcome: gate.outcome.as_str(),
+            verdict: gate.resolution.verdict.as_str(),
+            action: gate.resolution.action.as_str(),
+            deadline_ms: call.deadline.map(|deadline| big(deadline.as_millis())),
+            judge_us: big(gate.judged_for.as_micros()),
+            total_us: gate.total.map(|total| big(total.as_micros())),
+            response: clean_some(gate.response.as_deref()),
+            received_at: call.received_at,
+            ended_at: ending.ended_at,
+        })
+    }
 }
 
 impl AuditRow {

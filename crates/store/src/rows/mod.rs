@@ -303,6 +303,33 @@ table! {
     }
 }
 
+table! {
+    /// A row of `groundcrew.gate_calls` that has ended.
+    GateCallRow = "gate_calls" {
+        id: Uuid = "uuid",
+        project: String = "text",
+        trace_id: String = "text",
+        kind: &'static str = "text",
+        channel: &'static str = "text",
+        caller: Option<String> = "text",
+        session: Option<String> = "text",
+        regenerations: i32 = "int4",
+        generation: i64 = "int8",
+        idempotency_key: Option<String> = "text",
+        body_hash: Option<Vec<u8>> = "bytea",
+        audit_id: Uuid = "uuid",
+        outcome: &'static str = "text",
+        verdict: &'static str = "text",
+        action: &'static str = "text",
+        deadline_ms: Option<i64> = "int8",
+        judge_us: i64 = "int8",
+        total_us: Option<i64> = "int8",
+        response: Option<String> = "text",
+        received_at: DateTime<Utc> = "timestamptz",
+        ended_at: DateTime<Utc> = "timestamptz",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -173,6 +173,7 @@ pub fn ending(trace: &Trace) -> Ending {
     };
     Ending {
         events: vec![event("result", "audit.escalated"), event("review", "review.opened")],
+        gate: None,
         key,
         opening: opening("n0nce"),
         trace: record(trace),
@@ -209,6 +210,7 @@ pub fn unjudged(trace: &Trace, disposition: Disposition) -> Ending {
         routed: Routed::unjudged(disposition),
         trace_problems: vec![Problem::new("$.answer", "missing")],
         events: Vec::new(),
+        gate: None,
         ..ending(trace)
     }
 }

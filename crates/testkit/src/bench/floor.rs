@@ -138,6 +138,7 @@ async fn template(judge_url: &str, body: &[u8]) -> Ending {
         requirements: project.requirements,
         routing: project.routing.clone(),
         policy: worker.policy(trace::Kind::Faithfulness),
+        gate: None,
         trace: TraceRecord { trace, payload: body.to_vec(), received_at: now },
     };
     match runner.run(delivery, &MemorySink::default(), &CancellationToken::new()).await {

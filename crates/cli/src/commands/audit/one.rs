@@ -111,6 +111,7 @@ impl Bench {
                 ..project.routing.clone()
             },
             policy: self.settings.policy(one.key.kind),
+            gate: None,
         }
     }
 
