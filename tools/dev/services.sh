@@ -47,7 +47,7 @@ write_services_env() {
 
 # What one run starts, it stops again when it ends or is interrupted, and nothing else: what ran
 # before it stays. The order is that of stopping: the worker finishes while the rest still answers.
-ALL_PROCESSES=(worker judge rabbitmq postgres)
+ALL_PROCESSES=(desk worker judge rabbitmq postgres)
 
 begin_run() {
     local name
@@ -102,6 +102,7 @@ stop_one() { # NAME
         # A worker may be waiting for a judge that is slow to answer; what it has not acked by then
         # is delivered again to the next one.
         worker) stop_process worker TERM 60 "The worker" ;;
+        desk) stop_process desk TERM 40 "The desk" ;;
         judge) stop_process judge TERM 10 "The practice judge" ;;
     esac
 }

@@ -88,6 +88,30 @@ start_worker() {
     say "The worker is started (process $(running_pid worker || printf 'ended'))."
 }
 
+desk_url() {
+    local port
+    port=$(port_of desk) || return 1
+    printf 'http://127.0.0.1:%s' "$port"
+}
+
+# The desk of a demonstration: whoever comes over loopback is a reviewer, without a login.
+start_desk() {
+    local begun port
+    if is_running desk; then
+        say "The desk is running already, on $(desk_url)."
+        return
+    fi
+    begun=$(now_ms)
+    port=$(claim_port desk)
+    GROUNDCREW_DESK__LISTEN=127.0.0.1:$port GROUNDCREW_DESK__LOGIN=token,loopback \
+        GROUNDCREW_DESK__LOOPBACK_ROLE=reviewer launch desk "$groundcrew" desk
+    if ! await_ready desk 20 is_listening "$port"; then
+        show_log desk
+        return 1
+    fi
+    say "The desk is ready on $(desk_url) ($(since "$begun"))."
+}
+
 check_worker() {
     if ! is_running worker; then
         warn "The worker has ended."
@@ -116,6 +140,7 @@ show_where_to_look() {
     fi
     say ''
     say 'Where to look:'
+    printf '  %-34s %s\n' "$(desk_url || true)" 'the review desk: what people have to see, and decide'
     printf '  %-34s %s\n' \
         "eval \"\$(./dev env)\"" "these services' variables, and groundcrew on PATH, for your shell; then:" \
         'groundcrew trace show ID' 'one trace with its audits' \
@@ -135,10 +160,10 @@ stay() {
     trap 'exit 0' INT
     say ''
     say 'Everything stays up until Ctrl-C.'
-    while is_running worker && { [[ -n $outside_judge ]] || is_running judge; }; do
+    while is_running worker && is_running desk && { [[ -n $outside_judge ]] || is_running judge; }; do
         sleep 0.5
     done
-    for name in worker judge; do
+    for name in worker desk judge; do
         # ./dev down in another shell removes the record; a process that fell over leaves it.
         if ! is_running "$name" && [[ -e $STATE/run/$name.pid ]]; then
             warn "The $name has ended by itself."
@@ -188,6 +213,7 @@ command_up() {
         say "The judge at $(without_password "$outside_judge") is used."
     fi
     start_worker
+    start_desk
     record_outside
 
     "$groundcrew" publish "$TRACES"
@@ -231,6 +257,11 @@ command_status() {
     fi
     status_line judge judge "$outside_judge" "$(practice_url || true)" || all_up=false
     status_line worker worker '' '' || all_up=false
+    status_line desk desk '' "$(desk_url || true)" || all_up=false
+    # For programs: where people look.
+    if is_running desk; then
+        printf 'desk %s\n' "$(desk_url)"
+    fi
     $all_up || exit 3
 }
 
