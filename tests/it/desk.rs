@@ -80,7 +80,12 @@ async fn an_item_is_decided_over_the_api_and_its_end_reaches_who_waits() {
         System::builder().replies("wrong", [CannedReply::content(wrong_fare("critical"))]).start().await;
     let worker = system.worker().await;
     let item = escalated(&system, "wrong").await;
-    let desk = start(&system, &[]).await;
+    // With the rights of its role, and no more.
+    let role = format!("desk_{}", uuid::Uuid::now_v7().simple());
+    let make = format!("create role {role} login password 'p' in role groundcrew_desk");
+    sqlx::query(sqlx::AssertSqlSafe(make)).execute(&system.database.pool).await.unwrap();
+    let url = system.database.url_as(&role, "p", None);
+    let desk = start(&system, &[("DATABASE_URL", &url)]).await;
     let (ann, bob) =
         (token(&system, "ann", Role::Reviewer).await, token(&system, "bob", Role::Reviewer).await);
     let listed = desk.get("/api/v1/review/items", &ann).await;
@@ -163,21 +168,23 @@ async fn an_item_is_decided_over_the_api_and_its_end_reaches_who_waits() {
     assert_eq!(logged, ["ann 422", "ann 200"]);
     desk.stop().await;
     worker.stop(PATIENCE).await;
+    let drop = sqlx::AssertSqlSafe(format!("drop role {role}"));
+    sqlx::query(drop).execute(&system.database.pool).await.unwrap();
 }
 
 /// What the judge said must not be in anything that the asker can get.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_blind_sample_shows_nothing_of_the_judge_before_the_ruling() {
     let system = System::builder()
-        .replies("passed", [CannedReply::content(all_grounded())])
+        .replies("quiet", [CannedReply::content(all_grounded())])
         .tuned(|tuning| tuning.sample_passed = 1.0)
         .start()
         .await;
     let worker = system.worker().await;
     let label = json!({ "labeler": "Zoe Label", "faithful": true, "score": 0.77 });
-    system.publish(&trace("passed").set("/human_label", label)).await;
-    assert_eq!(system.ended("passed").await["disposition"], "passed");
-    let item = system.review_items("passed").await[0]["id"].as_str().unwrap().to_owned();
+    system.publish(&trace("quiet").set("/human_label", label)).await;
+    assert_eq!(system.ended("quiet").await["disposition"], "passed");
+    let item = system.review_items("quiet").await[0]["id"].as_str().unwrap().to_owned();
     let desk = start(&system, &[]).await;
     let (ann, eve) = (token(&system, "ann", Role::Reviewer).await, token(&system, "eve", Role::Viewer).await);
     let api = format!("/api/v1/review/items/{item}");

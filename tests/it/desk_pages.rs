@@ -9,7 +9,7 @@ use testkit::material::{
 };
 use testkit::{Driver, Look, PATIENCE, System, wait_for};
 
-use crate::desk::{escalated, start, token};
+use crate::desk::{start, token};
 
 /// A reply with two findings.
 fn two_findings() -> Value {
@@ -91,7 +91,7 @@ async fn a_reviewer_takes_an_item_decides_it_by_keyboard_and_it_becomes_ground_t
 async fn of_two_browsers_that_want_one_item_one_gets_it_until_the_lease_is_over() {
     let system = System::builder().replies("wrong", [CannedReply::content(two_findings())]).start().await;
     let worker = system.worker().await;
-    let item = escalated(&system, "wrong").await;
+    let item = escalated_with_tea(&system).await;
     let desk = start(&system, &[]).await;
     let driver = Driver::start();
     let (ann, bob) =

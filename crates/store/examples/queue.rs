@@ -111,5 +111,9 @@ async fn measure(url: &str, items: u32, runs: u32) -> Outcome<()> {
 fn print(name: &str, mut times: Vec<Duration>) {
     times.sort_unstable();
     let ms = |at: usize| times.get(at).map_or(0.0, |time| time.as_secs_f64() * 1000.0);
-    println!("{name:<24} median {:>8.1} ms   slowest {:>8.1} ms", ms(times.len() / 2), ms(times.len().saturating_sub(1)));
+    println!(
+        "{name:<24} median {:>8.1} ms   slowest {:>8.1} ms",
+        ms(times.len() / 2),
+        ms(times.len().saturating_sub(1))
+    );
 }

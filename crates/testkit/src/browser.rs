@@ -1,8 +1,8 @@
 //! A real browser, driven as a person would: headless Chromium by its own driver.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use fantoccini::{Client, ClientBuilder, Locator};
@@ -37,6 +37,8 @@ impl Look {
 #[derive(Debug)]
 pub struct Driver {
     child: Child,
+    // It would end when nobody could read any more what it says.
+    _said: BufReader<ChildStdout>,
     url: String,
 }
 
@@ -54,13 +56,13 @@ impl Driver {
             .unwrap_or_else(|error| {
                 panic!("chromedriver cannot be started ({error}): ./dev test installs it")
             });
-        let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
-        let port = lines.map_while(Result::ok).find_map(|line| {
-            let rest = line.split("on port ").nth(1)?;
+        let mut said = BufReader::new(child.stdout.take().expect("it is piped"));
+        let port = said.by_ref().lines().map_while(Result::ok).find_map(|line| {
+            let rest = line.split("successfully on port ").nth(1)?;
             rest.trim_end_matches('.').parse::<u16>().ok()
         });
         let url = format!("http://127.0.0.1:{}", port.expect("chromedriver says its port"));
-        Self { child, url }
+        Self { child, _said: said, url }
     }
 
     /// A browser of its own, with no cookies.

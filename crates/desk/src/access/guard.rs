@@ -41,8 +41,8 @@ pub(crate) async fn guard(State(guard): State<Guard>, request: Request, next: Ne
     };
     let response = admit(&guard, principal, least, request, next).await;
     access.status = response.status().as_u16();
-    // The gate keeps its calls itself.
-    if least != Role::Gate {
+    // The gate keeps its calls itself, and lists renew themselves all day.
+    if least != Role::Gate && is_kept(&access) {
         keep(&guard.desk, access);
     }
     response
@@ -67,7 +67,7 @@ async fn admit(
         }
         let (word, new) = session::csrf(request.headers());
         cookie = new;
-        if !request.method().is_safe() {
+        if !request.method().is_safe() && is_browser(principal.login, request.headers()) {
             let limit = guard.desk.settings().max_body_bytes;
             request = match session::check(request, &word, limit).await {
                 Ok(request) => request,
@@ -82,6 +82,19 @@ async fn admit(
         response.headers_mut().append(header::SET_COOKIE, cookie);
     }
     response
+}
+
+/// Whether a browser sends the request. One says where a request that changes something comes from; a program behind a
+/// proxy says nothing, and no page can make it ask.
+fn is_browser(login: Login, headers: &HeaderMap) -> bool {
+    login == Login::Session
+        || ["origin", "sec-fetch-site", "cookie"].iter().any(|name| headers.contains_key(*name))
+}
+
+/// Every change, every refusal, and every look at a trace.
+fn is_kept(access: &Access) -> bool {
+    let is_trace = ["/items/", "/dead-letters/"].iter().any(|part| access.path.contains(part));
+    access.method != "GET" || access.status >= 400 || is_trace
 }
 
 /// Keeps who asked for what, beside the answer.
