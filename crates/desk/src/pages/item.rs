@@ -606,11 +606,11 @@ impl ActForm {
         })
     }
 
-    /// The place on the page that the form was about.
+    /// Where the page goes on: behind what the form was about. Not at its card, on which browsers would set the focus.
     fn place(&self) -> String {
         match (self.claim.parse::<usize>(), self.omission.parse::<usize>()) {
-            (Ok(at), _) => format!("?from=claim-{at}#claim-{at}"),
-            (_, Ok(at)) => format!("?from=omission-{at}#omission-{at}"),
+            (Ok(at), _) => format!("?from=claim-{at}#flags-title"),
+            (_, Ok(at)) => format!("?from=omission-{at}#flags-title"),
             _ => String::new(),
         }
     }
