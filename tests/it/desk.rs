@@ -192,7 +192,7 @@ async fn the_blind_sample_shows_nothing_of_the_judge_before_the_ruling() {
     let (_, taken) = desk.post(&format!("{api}/take"), &ann, json!({})).await;
     let hidden = [
         "blind_sample",
-        "\"verdict\"",
+        "\"verdict\":",
         "grounded",
         "The source says the same.",
         "Checked claim by claim.",

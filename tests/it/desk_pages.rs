@@ -127,7 +127,7 @@ async fn of_two_browsers_that_want_one_item_one_gets_it_until_the_lease_is_over(
     loser.see("[data-fence]").await;
     winner.press("y").await;
     winner.see(".notice.error").await;
-    assert!(winner.text(".notice.error").await.contains("has this item"));
+    assert!(winner.text(".notice.error").await.contains("is with"));
     assert_eq!(system.strings("select id::text from groundcrew.rulings").await.len(), 0);
     // Leaving the page gives it back.
     loser.open("/queue").await;

@@ -14,6 +14,7 @@ const DOCUMENTS: &[&str] = &[
     "docs/judges.md",
     "docs/ci.md",
     "docs/golden.md",
+    "docs/gate.md",
 ];
 
 fn root() -> PathBuf {
@@ -177,4 +178,52 @@ fn a_word_of_a_command_line_may_be_quoted() {
         words(r#"psql "$DATABASE_URL" -c "select 1, 2""#),
         ["psql", "$DATABASE_URL", "-c", "select 1, 2"]
     );
+}
+
+/// The `sh` blocks of a document that begin with this word, as they are.
+fn blocks(document: &str, word: &str) -> Vec<String> {
+    let text = text(document);
+    let blocks = text.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
+    blocks.filter(|block| block.starts_with(word)).map(str::to_owned).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_calls_in_the_page_about_the_gate_say_what_it_promises() {
+    let desk = testkit::Desk::start(|_| {}, |_| {}).await;
+    let token = desk.token(desk::access::Role::Gate, Some(&["mill"])).await;
+    let examples = blocks("docs/gate.md", "curl");
+    assert_eq!(examples.len(), 3);
+    let mut said = Vec::new();
+    for example in examples {
+        let mut command = std::process::Command::new("bash");
+        command.args(["-euc", &example]).env("DESK", desk.url("")).env("TOKEN", &token);
+        let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{example}\n{printed}{}", String::from_utf8_lossy(&output.stderr));
+        said.push(printed);
+    }
+    let body = |at: usize| serde_json::from_str::<serde_json::Value>(&said[at]).unwrap();
+    assert_eq!(
+        (&body(0)["verdict"], &body(0)["action"]),
+        (&"grounded".into(), &"deliver".into()),
+        "{}",
+        said[0]
+    );
+    assert_eq!(
+        (&body(1)["verdict"], &body(1)["action"]),
+        (&"ungrounded".into(), &"block".into()),
+        "{}",
+        said[1]
+    );
+    assert!(said[2].ends_with("422\n") && said[2].contains("$.evidence"), "{}", said[2]);
+    // The answer on the page has the fields that answers have.
+    let page = text("docs/gate.md");
+    let shown = page.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let shown: serde_json::Map<String, serde_json::Value> = serde_json::from_str(shown).unwrap();
+    let mut keys: Vec<&String> = shown.keys().collect();
+    let answer = body(1);
+    let mut given: Vec<&String> = answer.as_object().unwrap().keys().collect();
+    keys.sort_unstable();
+    given.sort_unstable();
+    assert_eq!(keys, given);
 }

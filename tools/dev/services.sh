@@ -102,7 +102,7 @@ stop_one() { # NAME
         # A worker may be waiting for a judge that is slow to answer; what it has not acked by then
         # is delivered again to the next one.
         worker) stop_process worker TERM 60 "The worker" ;;
-        desk) stop_process desk TERM 40 "The desk" ;;
+        desk) stop_process desk TERM 60 "The desk" ;;
         judge) stop_process judge TERM 10 "The practice judge" ;;
     esac
 }

@@ -94,22 +94,21 @@ desk_url() {
     printf 'http://127.0.0.1:%s' "$port"
 }
 
-# The desk of a demonstration: whoever comes over loopback is a reviewer, without a login.
 start_desk() {
     local begun port
     if is_running desk; then
-        say "The desk is running already, on $(desk_url)."
+        say "The desk is running already, at $(desk_url)."
         return
     fi
     begun=$(now_ms)
     port=$(claim_port desk)
-    GROUNDCREW_DESK__LISTEN=127.0.0.1:$port GROUNDCREW_DESK__LOGIN=token,loopback \
-        GROUNDCREW_DESK__LOOPBACK_ROLE=reviewer launch desk "$groundcrew" desk
+    # Nobody is asked who they are, and nobody but this machine gets that far.
+    GROUNDCREW_DESK__LISTEN=127.0.0.1:$port GROUNDCREW_DESK__LOGIN=loopback,token launch desk "$groundcrew" desk
     if ! await_ready desk 20 is_listening "$port"; then
         show_log desk
         return 1
     fi
-    say "The desk is ready on $(desk_url) ($(since "$begun"))."
+    say "The desk is ready at $(desk_url) ($(since "$begun"))."
 }
 
 check_worker() {
@@ -140,12 +139,13 @@ show_where_to_look() {
     fi
     say ''
     say 'Where to look:'
-    printf '  %-34s %s\n' "$(desk_url || true)" 'the review desk: what people have to see, and decide'
     printf '  %-34s %s\n' \
         "eval \"\$(./dev env)\"" "these services' variables, and groundcrew on PATH, for your shell; then:" \
         'groundcrew trace show ID' 'one trace with its audits' \
         "$psql \"\$DATABASE_URL\"" 'the tables, in the schema groundcrew' \
         '.groundcrew/log/' 'what each part has logged' \
+        "$(desk_url)" 'the review desk: what people have to see, and decide' \
+        "$(desk_url)/v1/gate" 'the gate: docs/gate.md' \
         './dev status' 'what runs' \
         './dev down' 'stop it all'
     if [[ -z $outside_broker ]]; then
@@ -163,7 +163,7 @@ stay() {
     while is_running worker && is_running desk && { [[ -n $outside_judge ]] || is_running judge; }; do
         sleep 0.5
     done
-    for name in worker desk judge; do
+    for name in worker judge desk; do
         # ./dev down in another shell removes the record; a process that fell over leaves it.
         if ! is_running "$name" && [[ -e $STATE/run/$name.pid ]]; then
             warn "The $name has ended by itself."
@@ -257,10 +257,11 @@ command_status() {
     fi
     status_line judge judge "$outside_judge" "$(practice_url || true)" || all_up=false
     status_line worker worker '' '' || all_up=false
-    status_line desk desk '' "$(desk_url || true)" || all_up=false
-    # For programs: where people look.
     if is_running desk; then
+        # A line of its own shape, for people and scripts alike.
         printf 'desk %s\n' "$(desk_url)"
+    else
+        status_line desk desk '' '' || all_up=false
     fi
     $all_up || exit 3
 }

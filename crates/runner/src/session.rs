@@ -212,10 +212,8 @@ impl Session<'_> {
             let routed = Routed::unjudged(Disposition::JudgeUnavailable);
             return Ok(self.gave_up(routed, pending));
         }
-        if !pending.is_empty() {
-            if self.keep(&pending, sink).await? == Kept::LostRace {
-                return Ok(Run::Yielded);
-            }
+        if !pending.is_empty() && self.keep(&pending, sink).await? == Kept::LostRace {
+            return Ok(Run::Yielded);
         }
         Ok(Run::Parked { advance, reason })
     }

@@ -81,6 +81,15 @@ const ATTEMPT_ROWS: Sweep = Sweep {
         where (stored.audit_id, stored.unit, stored.number) = (old.audit_id, old.unit, old.number)",
 };
 
+const GATE_RESPONSES: Sweep = Sweep {
+    table: "gate_calls (responses)",
+    count: "select count(*) from groundcrew.gate_calls where response is not null and received_at < $1",
+    remove: "update groundcrew.gate_calls set response = null where id in (
+            select id from groundcrew.gate_calls where response is not null and received_at < $1
+            limit $2 for update skip locked
+        )",
+};
+
 const OUTBOX: Sweep = Sweep {
     table: "outbox",
     count: "select count(*) from groundcrew.outbox where sent_at is not null and created_at < $1 and sent_at < $1",
@@ -232,12 +241,13 @@ impl Store {
 }
 
 /// What is removed row by row, with the moment before which it is.
-fn sweeps(retention: Retention, now: DateTime<Utc>) -> [(&'static Sweep, DateTime<Utc>); 7] {
+fn sweeps(retention: Retention, now: DateTime<Utc>) -> [(&'static Sweep, DateTime<Utc>); 8] {
     let bodies = before(now, retention.bodies);
     let usage = before(now, retention.usage);
     [
         (&TRACE_ROWS, bodies),
         (&ATTEMPT_ROWS, bodies),
+        (&GATE_RESPONSES, bodies),
         (&OUTBOX, before(now, retention.outbox)),
         (&DEAD_LETTERS, before(now, retention.dead_letters)),
         (&RESERVATIONS, before(now, Duration::from_secs(3 * 86_400))),

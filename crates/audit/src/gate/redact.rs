@@ -290,7 +290,7 @@ fn rest(line: &[char], cut: &[bool]) -> Option<String> {
 
 /// Whether what comes next begins something: the line, a word after a space, a bracket, a quote, an emphasis.
 fn ends_open(kept: &str) -> bool {
-    let bare = kept.trim_end_matches(|c: char| matches!(c, '*' | '_' | '"'));
+    let bare = kept.trim_end_matches(['*', '_', '"']);
     let is_opening = |c: char| PAIRS.iter().any(|(open, close)| *open == c && open != close);
     bare.is_empty() || bare.ends_with(char::is_whitespace) || kept.ends_with(is_opening)
 }

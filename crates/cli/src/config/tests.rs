@@ -65,13 +65,19 @@ fn every_documented_key_is_read_and_every_key_that_is_read_is_documented() {
     read.extend(below(&["queue"], fields::<raw::Queue>()));
     read.extend(below(&["judge"], fields::<raw::Judge>()));
     read.extend(below(&["worker"], fields::<raw::Worker>()));
+    read.extend(below(&["desk"], fields::<desk::Desk>()));
+    read.extend(below(&["gate"], fields::<desk::Gate>()));
     read.extend(below(&["relay"], fields::<raw::Relay>()));
     read.extend(below(&["spend"], fields::<raw::Spend>()));
     read.extend(below(&["retention"], fields::<raw::Retention>()));
     read.extend(below(&["prompts"], fields::<raw::Prompts>()));
     read.extend(below(&["log"], fields::<raw::Log>()));
-    let project = fields::<raw::Project>().into_iter().filter(|field| field != "requirements").collect();
+    let project = fields::<raw::Project>()
+        .into_iter()
+        .filter(|field| field != "requirements" && field != "gate")
+        .collect();
     read.extend(below(&["project_defaults"], project));
+    read.extend(below(&["project_defaults", "gate"], fields::<raw::ProjectGate>()));
     read.extend(below(&["project_defaults", "requirements"], fields::<raw::Requirements>()));
     for kind in trace::Kind::ALL {
         let policy = fields::<raw::Policy>()
@@ -92,6 +98,15 @@ fn every_documented_key_is_read_and_every_key_that_is_read_is_documented() {
 /// A value that differs from the default and that is allowed together with all other defaults.
 fn another(key: &Key, default: &Value) -> String {
     match key.to_string().as_str() {
+        "desk.listen" => "127.0.0.1:9".into(),
+        "desk.login" => "loopback,token".into(),
+        "desk.proxy_addresses" => "10.0.0.7".into(),
+        "desk.proxy_user_header" | "desk.proxy_role_header" | "desk.proxy_projects_header" => "x-who".into(),
+        "desk.proxy_role" | "desk.loopback_role" => "reviewer".into(),
+        "project_defaults.gate.ungrounded" => "redact".into(),
+        "project_defaults.gate.max_regenerations" => "1".into(),
+        "project_defaults.gate.exhausted" => "escalate".into(),
+        "project_defaults.gate.unknown" => "open".into(),
         "database.url" => "postgres://user:secret@db/audits".into(),
         "queue.url" => "amqp://user:secret@broker/audits".into(),
         "judge.base_url" => "http://127.0.0.1:1/v1".into(),
@@ -340,4 +355,27 @@ fn an_order_of_judges_that_cannot_be_is_refused() {
     assert_eq!(keys(&secret), ["judges.third.api_key", "judges.third.modell", "judges.third.name"]);
     let slow = format!("{TWO_JUDGES}[judges.third]\nread_timeout_s = 200\n");
     assert_eq!(keys(&slow), ["judges.third.read_timeout_s"]);
+}
+
+#[test]
+fn the_desk_lets_nobody_in_who_is_not_asked_unless_they_are_on_this_machine() {
+    let problem = |text: &str| match load_text(text, &[]) {
+        Err(ConfigError::Keys(problems)) => problems.iter().map(|it| it.to_string()).collect::<String>(),
+        other => panic!("{other:?}"),
+    };
+    let open = "[desk]\nlisten = \"0.0.0.0:8090\"\nlogin = [\"loopback\"]\n";
+    assert!(problem(open).contains("can be reached from other machines"), "{}", problem(open));
+    assert!(problem("[desk]\nlisten = \"0.0.0.0:8090\"\nlogin = []\n").contains("at least one of token"));
+    assert!(problem("[desk]\nlogin = [\"proxy\"]\n").contains("names no proxy"));
+    let wrong = "[desk]\nlogin = [\"proxy\"]\nproxy_addresses = [\"10.0.0.0/8\"]\n";
+    assert!(problem(wrong).contains("each of one proxy"), "{}", problem(wrong));
+    assert!(problem("[gate]\ndeadline_s = 200\n").contains("must not be longer than gate.max_deadline_s"));
+
+    let here = load_text("[desk]\nlogin = [\"loopback\"]\n", &[]).unwrap();
+    assert!(here.settings.desk.logins.loopback.is_some());
+    assert!(!here.settings.desk.logins.token);
+    let named = load_text("[projects.shop]\ngate.ungrounded = \"redact\"\n", &[]).unwrap();
+    let ungrounded = |name: &str| named.settings.desk.project(name).gate.ungrounded;
+    assert_eq!(ungrounded("shop"), audit::gate::WhenUngrounded::Redact);
+    assert_eq!(ungrounded("another"), audit::gate::WhenUngrounded::Block);
 }

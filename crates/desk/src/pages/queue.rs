@@ -120,9 +120,13 @@ async fn show(
     list: &'static str,
 ) -> Result<Response, Refusal> {
     let query = Query { list: list.to_owned(), ..query };
-    let listed = query.page(&desk, &asker).await?;
-    let counts = desk.store().review_counts(asker.projects.as_deref()).await?;
-    let projects = desk.store().review_projects(asker.projects.as_deref()).await?;
+    let scope = asker.projects.as_deref();
+    let (listed, counts, projects) = tokio::join!(
+        query.page(&desk, &asker),
+        desk.store().review_counts(scope),
+        desk.store().review_projects(scope)
+    );
+    let (listed, counts, projects) = (listed?, counts?, projects?);
     let (path, heading, about) = match list {
         "failed" => (
             "/failed",

@@ -196,7 +196,7 @@ fn refused(lost: &Lost) -> Refusal {
         Lost::TakenBy { reviewer, leased_until } => conflict(
             "taken",
             format!(
-                "{reviewer} has this item, until {} if nothing happens",
+                "this item is with {reviewer}, until {} if nothing happens",
                 leased_until.format("%H:%M UTC")
             ),
         ),

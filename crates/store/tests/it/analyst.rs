@@ -10,7 +10,7 @@ use store::SampledOut;
 use uuid::Uuid;
 
 use crate::fixture::{Database, in_database};
-use crate::sample::{ending, passed, trace, trace_with, unjudged};
+use crate::sample::{ending, gated, passed, trace, trace_with, unjudged};
 
 async fn relations(database: &Database, schema: &str) -> Vec<String> {
     sqlx::query_scalar(
@@ -49,13 +49,7 @@ async fn an_analyst_reads_the_views_and_nothing_else() {
         let mut later = unjudged(&trace("a"), Disposition::Refused);
         later.key.generation = 1;
         store.finish(later).await.unwrap();
-        // A call of the gate.
-        database
-            .execute(
-                "insert into groundcrew.gate_calls (id, project, trace_id, kind, channel, received_at, expires_at)
-                values (gen_random_uuid(), 'p', 't', 'gate', 'http', now(), now() + interval '1 minute')",
-            )
-            .await;
+        store.finish(gated(&trace("g"))).await.unwrap();
         // And a review that has ended.
         crate::review::ruled(&database, &store, "b").await;
         let (mut analyst, role) = analyst(&database).await;

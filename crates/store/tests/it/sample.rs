@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
+use audit::gate::{Action, Answer, Resolution};
 use audit::policy::{Class, Remedy};
-use audit::record::{Attempt, AuditKey, Ending, Event, Opening, TraceRecord, derived_id};
+use audit::record::{
+    Attempt, AuditKey, Ending, Event, GateCall, GateChannel, GateEnd, GateOutcome, Opening, TraceRecord,
+    derived_id,
+};
 use audit::routing::{Decision, Disposition, Reason, Routed};
 use audit::{
     Claim, Confidence, Discrepancy, Doubt, Evidence, Fabrication, MatchGrade, Omission, Report, Role,
@@ -200,6 +204,41 @@ pub fn ending(trace: &Trace) -> Ending {
         practice: false,
         ended_at: at(10),
     }
+}
+
+/// The end of an audit that was a call of the gate.
+pub fn gated(trace: &Trace) -> Ending {
+    let mut ending = ending(trace);
+    ending.key.kind = Kind::Gate;
+    let call = GateCall {
+        id: derived_id(ending.key.id(), "gate_call"),
+        channel: GateChannel::Http,
+        caller: Some("a\0b".into()),
+        session: Some("s".into()),
+        regenerations: 1,
+        idempotency_key: Some("k".into()),
+        body_hash: Some([9; 32]),
+        deadline: Some(Duration::from_secs(5)),
+        received_at: at(0),
+    };
+    let resolution = Resolution {
+        verdict: Answer::Ungrounded,
+        action: Action::Block,
+        redacted: None,
+        instruction: None,
+        regenerations_left: 1,
+        why: "claims are not grounded".into(),
+        exhausted: false,
+    };
+    let gate = GateEnd {
+        call,
+        resolution,
+        outcome: GateOutcome::Judged,
+        judged_for: Duration::from_millis(700),
+        total: Some(Duration::from_millis(705)),
+        response: Some("{\"action\":\"block\"}".into()),
+    };
+    Ending { gate: Some(gate), events: Vec::new(), ..ending }
 }
 
 /// The end of an audit that was never asked about.

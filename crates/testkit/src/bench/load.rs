@@ -76,6 +76,28 @@ pub(super) fn reply() -> Value {
     })
 }
 
+/// A file with a judge's one reply. It is gone when this goes out of scope.
+#[derive(Debug)]
+pub(super) struct Reply(std::path::PathBuf);
+
+impl Reply {
+    pub fn write(content: &Value) -> Self {
+        let path = std::env::temp_dir().join(crate::unique("groundcrew-bench"));
+        std::fs::write(&path, content.to_string()).expect("a file can be written");
+        Self(path)
+    }
+
+    pub fn path(&self) -> String {
+        self.0.display().to_string()
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

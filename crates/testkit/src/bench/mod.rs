@@ -4,6 +4,7 @@
 //! judge share the machine with it. A run has a virtual host and a database of its own.
 
 pub mod floor;
+pub mod gate;
 mod load;
 mod meter;
 mod rig;

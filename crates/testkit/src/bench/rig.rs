@@ -9,7 +9,7 @@ use lapin::types::FieldTable;
 use queue::{Connection, Envelope, Lane, Message, Publisher, Purpose, Target};
 use serde_json::Value;
 
-use super::load::{self, Size};
+use super::load::{self, Reply, Size};
 use super::meter::{Measured, used};
 use crate::process::{Command, Process};
 use crate::{Database, Vhost, unique, wait_for};
@@ -48,20 +48,9 @@ pub(super) struct Rig {
     publisher: Publisher,
 }
 
-/// The file with the judge's one reply. It is gone when this goes out of scope.
-#[derive(Debug)]
-struct Reply(std::path::PathBuf);
-
-impl Drop for Reply {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
 impl Rig {
     pub async fn start(size: Size, latency: Duration) -> Self {
-        let reply = std::env::temp_dir().join(unique("groundcrew-bench"));
-        std::fs::write(&reply, load::reply().to_string()).expect("a file can be written");
+        let reply = Reply::write(&load::reply());
         let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
         let judge = port.expect("a port is free");
         let address = judge.to_string();
@@ -69,7 +58,7 @@ impl Rig {
         let process =
             Command::new(&["judge", "practice", "--listen", &address, "--latency-ms", &milliseconds])
                 .argument("--canned-default")
-                .argument(reply.display().to_string())
+                .argument(reply.path())
                 .start();
         wait_for("the judge", PATIENCE, async || std::net::TcpStream::connect(&address).ok().map(drop)).await;
         let (vhost, database) = tokio::join!(Vhost::create(), Database::create());
@@ -81,7 +70,7 @@ impl Rig {
             size,
             judge,
             _judge: process,
-            _reply: Reply(reply),
+            _reply: reply,
             vhost,
             database,
             publisher: Publisher::new(&connection),

@@ -1,7 +1,7 @@
 //! `./dev bench`: audits per second beside two floors, memory, latency added by the pipeline.
 
 use clap::{Parser, Subcommand, ValueEnum};
-use testkit::bench::{self, Plan, floor::Floor};
+use testkit::bench::{self, Plan, floor::Floor, gate::GatePlan};
 
 /// Measure the worker beside two floors that do less, on this machine.
 ///
@@ -25,6 +25,21 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Part {
+    /// What the gate adds to the judge's own time, each result stored before its answer.
+    Gate {
+        /// Calls that are measured.
+        #[arg(long, default_value_t = 4000)]
+        calls: usize,
+        /// Calls in flight at once.
+        #[arg(long, default_value_t = 100)]
+        in_flight: usize,
+        /// How long the judge takes at least, in milliseconds; half of it is added at random.
+        #[arg(long, default_value_t = 500)]
+        judge_ms: u64,
+        /// How many of the calls have a session and an idempotency key, in percent.
+        #[arg(long, default_value_t = 0)]
+        claimed: usize,
+    },
     /// One floor on its own; its services come from BENCH_AMQP_URL, BENCH_DATABASE_URL and BENCH_JUDGE_URL.
     #[command(hide = true)]
     Floor {
@@ -52,6 +67,10 @@ async fn main() {
                 Which::SameWrites => Floor::SameWrites,
             };
             bench::floor::run(floor, traces, concurrency).await;
+        }
+        Some(Part::Gate { calls, in_flight, judge_ms, claimed }) => {
+            let judge = std::time::Duration::from_millis(judge_ms);
+            bench::gate::run(GatePlan { calls, in_flight, judge, claimed }).await;
         }
         None => {
             let Arguments { traces, concurrency, in_flight, .. } = arguments;
