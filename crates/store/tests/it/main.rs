@@ -16,5 +16,6 @@ mod nul;
 mod outbox;
 mod reads;
 mod review;
+mod review_many;
 mod sample;
 mod spend;
