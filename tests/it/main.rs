@@ -12,7 +12,9 @@
 mod analyst;
 mod crash;
 mod dead_letters;
+mod desk;
 mod desk_access;
+mod desk_pages;
 mod documents;
 mod duplicates;
 mod faults;

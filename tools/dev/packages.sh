@@ -1,13 +1,15 @@
 # shellcheck shell=bash
 # Which of the system's packages are needed, and their installation.
 
-require_packages() { # NEED... (compiler, postgres, rabbitmq): installs what is missing
+require_packages() { # NEED... (compiler, postgres, rabbitmq, browser): installs what is missing
     local need missing=() install begun code=0
     for need in "$@"; do
         case $need in
             compiler) command -v cc >/dev/null || missing+=(gcc libc6-dev) ;;
             postgres) compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || missing+=(postgresql) ;;
             rabbitmq) [[ -x $RABBITMQ_SERVER ]] || missing+=(rabbitmq-server) ;;
+            # Ubuntu has them as a snap only, and calls the package of the driver otherwise.
+            browser) command -v chromedriver >/dev/null || missing+=(chromium chromium-driver) ;;
         esac
     done
     ((${#missing[@]} > 0)) || return 0

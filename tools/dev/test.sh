@@ -58,7 +58,7 @@ command_test() {
     prepare_state
     find_outside
     require_cargo
-    require_packages compiler "${private_services[@]}"
+    require_packages compiler browser "${private_services[@]}"
 
     begin_run
     start_services "${private_services[@]}" &

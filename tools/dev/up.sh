@@ -144,6 +144,7 @@ show_where_to_look() {
         'groundcrew trace show ID' 'one trace with its audits' \
         "$psql \"\$DATABASE_URL\"" 'the tables, in the schema groundcrew' \
         '.groundcrew/log/' 'what each part has logged' \
+        "$(desk_url)" 'the review desk: what people have to see, and decide' \
         "$(desk_url)/v1/gate" 'the gate: docs/gate.md' \
         './dev status' 'what runs' \
         './dev down' 'stop it all'

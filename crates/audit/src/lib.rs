@@ -18,6 +18,7 @@ pub mod prompt;
 pub mod record;
 pub mod reply;
 pub mod report;
+pub mod review;
 pub mod routing;
 pub mod rules;
 pub mod spend;

@@ -12,7 +12,7 @@ pub struct Span {
 }
 
 /// What was decided about a claim. The judge's own word is kept beside it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The evidence states it, or it follows from the evidence.
@@ -26,6 +26,15 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Every verdict.
+    pub const ALL: [Self; 4] =
+        [Self::Grounded, Self::Contradicted, Self::Unsupported, Self::InsufficientEvidence];
+
+    /// The verdict of that name.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|verdict| verdict.as_str() == word)
+    }
+
     /// The word used in tables and messages.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -52,6 +61,14 @@ pub enum Severity {
 }
 
 impl Severity {
+    /// Every severity, the least first.
+    pub const ALL: [Self; 3] = [Self::Minor, Self::Major, Self::Critical];
+
+    /// The severity of that name.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|severity| severity.as_str() == word)
+    }
+
     /// The word used in tables and messages.
     pub const fn as_str(self) -> &'static str {
         match self {

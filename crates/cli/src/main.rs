@@ -97,6 +97,7 @@ async fn ask(command: &Command, settings: &Settings) -> Outcome {
         Command::Queue(Queue::Dead(Dead::Show(args))) => commands::dead::show(args, settings).await,
         Command::Queue(Queue::Dead(Dead::Replay(args))) => commands::dead::replay(args, settings).await,
         Command::Queue(Queue::Dead(Dead::Discard(args))) => commands::dead::discard(args, settings).await,
+        Command::Golden(Golden::Export(args)) => commands::golden::export::run(args, settings).await,
         Command::Token(Token::Add(args)) => commands::token::add(args, settings).await,
         Command::Token(Token::List(args)) => commands::token::list(args, settings).await,
         Command::Token(Token::Revoke(args)) => commands::token::revoke(args, settings).await,
@@ -104,7 +105,7 @@ async fn ask(command: &Command, settings: &Settings) -> Outcome {
         Command::Worker(_)
         | Command::Desk(_)
         | Command::Audit(_)
-        | Command::Golden(_)
+        | Command::Golden(Golden::Run(_))
         | Command::Judge(_)
         | Command::Schema(_)
         | Command::Prompt(_)

@@ -3,6 +3,8 @@
 //! - [`Server`] listens, serves and drains.
 //! - [`access`] says who asks and what they may do; [`routes`] is the one table of what can be asked for, from which
 //!   the router is built.
+//! - [`openapi`] describes the API from that table.
+//! - `review` says what people see of review items and does what they decide; `pages` shows it to browsers.
 //! - `gate` answers whoever waits for what to do with an answer.
 //! - `health` serves liveness, readiness and metrics.
 //!
@@ -12,7 +14,10 @@ pub mod access;
 mod body;
 mod gate;
 mod health;
+pub mod openapi;
+mod pages;
 mod problem;
+mod review;
 pub mod routes;
 mod server;
 mod settings;
@@ -20,6 +25,7 @@ mod state;
 
 pub use body::Bounded;
 pub use problem::{Problem, Refusal};
+pub use review::{Due, ReviewSettings};
 pub use server::{DeskError, Server};
 pub use settings::{GateSettings, Settings, WhenUnknown};
 pub use state::Desk;

@@ -99,6 +99,16 @@ impl Refusal {
         self
     }
 
+    /// What is said to people.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What is wrong, field by field.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
     /// Its status.
     pub fn status(&self) -> StatusCode {
         self.status
@@ -128,7 +138,9 @@ impl IntoResponse for Refusal {
             error["column"] = json!(column);
         }
         let mut response = (self.status, Json(json!({ "error": error }))).into_response();
-        response.headers_mut().extend(self.headers);
+        response.headers_mut().extend(self.headers.clone());
+        // For who asks for a page: the same in words.
+        response.extensions_mut().insert(self);
         response
     }
 }

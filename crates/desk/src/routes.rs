@@ -11,7 +11,10 @@ use axum::routing::MethodRouter;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::access::{self, Role};
+use crate::openapi::{self, Shape};
+use crate::pages;
 use crate::problem::Refusal;
+use crate::review;
 use crate::state::Desk;
 use crate::{gate, health};
 
@@ -35,6 +38,7 @@ pub struct Route {
     pub least: Least,
     /// What it is, for people.
     pub about: &'static str,
+    pub(crate) shape: Shape,
     handler: MethodRouter<Desk>,
 }
 
@@ -47,13 +51,16 @@ impl Route {
         about: &'static str,
         handler: MethodRouter<Desk>,
     ) -> Self {
-        Self { method, path, least, about, handler }
+        Self { method, path, least, about, shape: Shape::default(), handler }
     }
 }
 
 /// Every route.
 pub fn all() -> Vec<Route> {
     let mut routes = health::routes();
+    routes.extend(review::routes());
+    routes.extend(openapi::routes());
+    routes.extend(pages::routes());
     routes.extend(gate::routes());
     routes
 }
@@ -76,6 +83,7 @@ pub(crate) fn router(desk: Desk) -> Router {
             let failed = StatusCode::INTERNAL_SERVER_ERROR;
             Refusal::new(failed, "defect", "a defect of this program ended the request").into_response()
         }))
+        .layer(from_fn(pages::dress))
         .layer(map_response(secured))
         .layer(from_fn(measured))
         .with_state(desk)

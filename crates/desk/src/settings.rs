@@ -9,6 +9,7 @@ use durable::{Project, SpendSettings};
 use trace::Kind;
 
 use crate::access::Logins;
+use crate::review::ReviewSettings;
 
 pub use ::audit::gate::WhenUnknown;
 
@@ -25,6 +26,8 @@ pub struct Settings {
     pub drain_deadline: Duration,
     /// The gate.
     pub gate: GateSettings,
+    /// Reviews.
+    pub review: ReviewSettings,
     /// How calls of the judge are reserved under a cap.
     pub spend: SpendSettings,
     /// Retry policies that differ from the kind's own.

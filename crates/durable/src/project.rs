@@ -32,6 +32,8 @@ pub struct Project {
     pub routing: routing::Policy,
     /// What callers of the gate are told to do.
     pub gate: gate::Policy,
+    /// How many people's opinions end a review, at least 1.
+    pub opinions: u16,
     /// Share of its traces that are audited, 0 to 1; see [`trace::sampling`].
     pub sample_rate: f64,
     /// Traces per minute that stay in their lane, in each process; 0 for all. The rest is moved to bulk.
@@ -49,6 +51,7 @@ impl Default for Project {
             requirements: Requirements::default(),
             routing: routing::Policy::default(),
             gate: gate::Policy::default(),
+            opinions: 1,
             sample_rate: 1.0,
             rate_per_minute: 0,
             caps: Caps::default(),

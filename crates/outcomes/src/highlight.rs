@@ -70,6 +70,24 @@ fn shortened(text: &str, before: usize, after: usize) -> String {
     short
 }
 
+/// A text whose every character is seen as what it is: control characters, and those that reorder or hide text, are
+/// written as their code point.
+pub fn visible(text: &str) -> String {
+    let is_hidden = |c: char| {
+        (c.is_control() && !matches!(c, '\n' | '\t'))
+            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    };
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c == '\r' {
+            continue;
+        }
+        if is_hidden(c) { shown.push_str(&format!("⟨U+{:04X}⟩", u32::from(c))) } else { shown.push(c) }
+    }
+    shown
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -7,6 +7,7 @@ use sqlx::postgres::PgArguments;
 use sqlx::{Arguments as _, PgPool};
 use uuid::Uuid;
 
+use crate::review::{Outgoing, TRACES, send};
 use crate::text::{clean, clean_some, json};
 use crate::views::lossy;
 use crate::{DeadSource, DeadStatus, Error, Result, Store};
@@ -242,6 +243,101 @@ impl Store {
         })
         .await
     }
+}
+
+/// What came of replaying a dead letter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Replayed {
+    /// It is on its way, in this generation.
+    Sent {
+        /// The generation that it asks for.
+        generation: i64,
+    },
+    /// There is none of this id.
+    Missing,
+    /// It is settled already.
+    Settled,
+    /// Only its beginning was kept: its producer must send it again.
+    Cut,
+}
+
+impl Store {
+    /// Sends an open dead letter to its queue again, by way of the outbox, and marks it as replayed, in one commit.
+    pub async fn dead_replay(&self, id: Uuid, note: Option<&str>) -> Result<Replayed> {
+        let note = clean_some(note);
+        self.run(move |pool| async move {
+            let cannot = Error::cannot("replay a dead letter");
+            let mut transaction = pool.begin().await.map_err(&cannot)?;
+            let letter: Option<DeadLetterView> =
+                sqlx::query_as("select * from groundcrew.dead_letters where id = $1 for update")
+                    .bind(id)
+                    .fetch_optional(&mut *transaction)
+                    .await
+                    .map_err(&cannot)?;
+            let Some(letter) = letter else { return Ok(Replayed::Missing) };
+            if letter.status != DeadStatus::Open {
+                return Ok(Replayed::Settled);
+            }
+            let Some((generation, message)) = again(letter) else { return Ok(Replayed::Cut) };
+            send(&mut transaction, message).await.map_err(&cannot)?;
+            sqlx::query(
+                "update groundcrew.dead_letters
+                set status = 'replayed', note = coalesce($2, note), replays = replays + 1, settled_at = now()
+                where id = $1",
+            )
+            .bind(id)
+            .bind(note)
+            .execute(&mut *transaction)
+            .await
+            .map_err(&cannot)?;
+            transaction.commit().await.map_err(&cannot)?;
+            Ok(Replayed::Sent { generation })
+        })
+        .await
+    }
+
+    /// Throws an open dead letter away on purpose. False when there is no open one of this id.
+    pub async fn dead_discard(&self, id: Uuid, note: &str) -> Result<bool> {
+        let note = clean(note);
+        self.run(move |pool| async move {
+            let done = sqlx::query(
+                "update groundcrew.dead_letters set status = 'discarded', note = $2, settled_at = now()
+                where id = $1 and status = 'open'",
+            )
+            .bind(id)
+            .bind(note)
+            .execute(&pool)
+            .await
+            .map_err(Error::cannot("discard a dead letter"))?;
+            Ok(done.rows_affected() > 0)
+        })
+        .await
+    }
+}
+
+/// The message of a dead letter, one generation above the last; none when not all of it was kept.
+fn again(letter: DeadLetterView) -> Option<(i64, Outgoing)> {
+    let body = letter.body.filter(|body| i64::try_from(body.len()) == Ok(letter.body_bytes))?;
+    let before = letter.headers.get("generation").and_then(Value::as_i64).unwrap_or(0);
+    let generation = before + i64::from(letter.replays) + 1;
+    let header = |name: &str| letter.headers.get(name).and_then(Value::as_str);
+    let headers = serde_json::json!({
+        "kinds": letter.kinds,
+        "generation": generation,
+        "reply_to": header("reply_to"),
+        "content_type": header("content_type"),
+        "source_dead_letter": letter.id,
+    });
+    let message = Outgoing {
+        id: Uuid::new_v5(&letter.id, format!("replay {generation}").as_bytes()),
+        audit_id: None,
+        exchange: TRACES,
+        routing_key: letter.lane.clone().unwrap_or_else(|| "normal".to_owned()),
+        correlation_id: header("correlation_id").map(str::to_owned),
+        body,
+        headers: Some(headers),
+    };
+    Some((generation, message))
 }
 
 async fn bury(pool: PgPool, letter: DeadLetter) -> Result<Uuid> {

@@ -15,6 +15,7 @@
 //! - Every write may be repeated. After an error the caller does not know whether the commit
 //!   happened, so it calls again; what is there already is recognised by its key.
 
+mod access_log;
 mod batch;
 mod dead;
 mod duplicate;
@@ -31,7 +32,9 @@ mod migrate;
 mod outbox;
 mod read;
 mod recorded;
+pub mod review;
 mod rows;
+mod sessions;
 mod settings;
 mod spend;
 mod store;
@@ -42,7 +45,8 @@ mod usage;
 mod views;
 mod words;
 
-pub use dead::{DeadFilter, DeadLetter, DeadLetterView, DeadReason};
+pub use access_log::Access;
+pub use dead::{DeadFilter, DeadLetter, DeadLetterView, DeadReason, Replayed};
 pub use error::Error;
 pub use finish::Finished;
 pub use fleet::{Fleet, SampledOut, WorkerReport};

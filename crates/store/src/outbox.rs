@@ -25,6 +25,9 @@ pub struct OutboxRow {
     pub correlation_id: Option<String>,
     /// JSON, as it goes out.
     pub body: Vec<u8>,
+    /// Of a trace that is asked for again: `kinds`, `generation` and what else goes along with it. None for messages
+    /// to others.
+    pub headers: Option<serde_json::Value>,
     /// When it was caused.
     pub created_at: DateTime<Utc>,
     /// How often it was leased, this time included.
@@ -57,8 +60,8 @@ impl Store {
                     for update skip locked
                 ) as due
                 where outbox.id = due.id
-                returning outbox.id, audit_id, exchange, routing_key, correlation_id, body, created_at,
-                    attempts",
+                returning outbox.id, audit_id, exchange, routing_key, correlation_id, body, headers,
+                    created_at, attempts",
             )
             .bind(i64::from(limit))
             .bind(lease_for)

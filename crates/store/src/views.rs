@@ -319,6 +319,24 @@ pub struct ReviewItem {
     pub created_at: DateTime<Utc>,
     /// What the announcing message says.
     pub evidence: Value,
+    /// On which list of the desk it stands: findings, failed or sample.
+    pub list: String,
+    /// Rises with every taking.
+    pub fence: i64,
+    /// Who has it.
+    pub claimed_by: Option<String>,
+    /// Until when.
+    pub leased_until: Option<DateTime<Utc>>,
+    /// Who closed it.
+    pub closed_by: Option<String>,
+    /// When the review ended.
+    pub closed_at: Option<DateTime<Utc>>,
+    /// How it ended: ruled, retried or dismissed.
+    pub outcome: Option<String>,
+    /// Whether the whole answer is faithful, as ruled.
+    pub faithful: Option<bool>,
+    /// What the producer should do after the review.
+    pub final_decision: Option<String>,
 }
 
 /// One line about an audit that has ended.

@@ -21,6 +21,7 @@
 mod ask;
 pub mod bench;
 mod broker;
+mod browser;
 pub mod chaos;
 mod checker;
 mod database;
@@ -37,6 +38,7 @@ mod wait;
 
 pub use ask::ask;
 pub use broker::{Seen, Vhost};
+pub use browser::{Browser, Driver, Look};
 pub use checker::{Checker, Fate, Findings};
 pub use database::Database;
 pub use process::{Command, Process};

@@ -85,6 +85,7 @@ impl Desk {
             max_body_bytes: 1 << 20,
             drain_deadline: Duration::from_secs(10),
             gate: GateSettings::default(),
+            review: desk::ReviewSettings::default(),
             spend: worker.spend,
             policies: worker.policies,
             projects: worker.projects,

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use queue::{Envelope, Message, PublishError, Target};
+use queue::{Envelope, Lane, Message, PublishError, Target, exchange};
+use serde_json::Value;
 use store::{OutboxRow, Outcome};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -107,19 +108,33 @@ async fn publish(context: &Context, rows: Vec<OutboxRow>) -> (Vec<(Uuid, Outcome
 }
 
 fn message(row: OutboxRow) -> Message {
-    let target = match row.exchange.as_str() {
-        "" => Target::reply_to(&row.routing_key),
-        _ if row.routing_key.starts_with("review.") => Target::review(&row.routing_key),
-        _ => Target::event(&row.routing_key),
+    let target = match (row.exchange.as_str(), row.routing_key.as_str()) {
+        ("", queue) => Target::reply_to(queue),
+        // A trace that somebody asks for again.
+        (exchange::TRACES, lane) => Target::lane(lane.parse().unwrap_or(Lane::Normal)),
+        (_, name) if name.starts_with("review.") => Target::review(name),
+        (_, name) => Target::event(name),
     };
-    Message {
-        target,
-        envelope: Envelope {
-            // The row's id: whoever sees a message twice can tell.
-            message_id: Some(row.id.to_string()),
-            correlation_id: row.correlation_id,
-            ..Envelope::default()
-        },
-        body: row.body,
+    let envelope = Envelope {
+        // The row's id: whoever sees a message twice can tell.
+        message_id: Some(row.id.to_string()),
+        correlation_id: row.correlation_id,
+        ..row.headers.as_ref().map(asked_again).unwrap_or_default()
+    };
+    Message { target, envelope, body: row.body }
+}
+
+/// What goes along with a trace that somebody asks for again.
+fn asked_again(headers: &Value) -> Envelope {
+    let text = |name: &str| headers.get(name).and_then(Value::as_str).map(str::to_owned);
+    let kinds = headers.get("kinds").and_then(Value::as_array).into_iter().flatten();
+    let generation = headers.get("generation").and_then(Value::as_u64).unwrap_or_default();
+    Envelope {
+        reply_to: text("reply_to"),
+        content_type: text("content_type"),
+        kinds: kinds.filter_map(Value::as_str).map(str::to_owned).collect(),
+        generation: u32::try_from(generation).unwrap_or(u32::MAX),
+        source_dead_letter: text("source_dead_letter"),
+        ..Envelope::default()
     }
 }

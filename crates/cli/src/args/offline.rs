@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand, ValueEnum};
 use outcomes::Threshold;
 use outcomes::golden::Requirement;
@@ -92,6 +93,29 @@ pub(crate) struct Audit {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Golden {
     Run(Box<GoldenRun>),
+    Export(GoldenExport),
+}
+
+/// Write closed reviews as golden cases, each with its original trace.
+///
+/// What the reviewers decided becomes the label: for the whole answer, and for every claim that they ruled on or
+/// added. Reviews that were dismissed, in which nobody could say, or in which opinions differ are left out.
+#[derive(Debug, Args)]
+pub(crate) struct GoldenExport {
+    /// The file to write, one case per line. It appears when it is whole, and replaces one of that name.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// Only of this project.
+    #[arg(long)]
+    pub(crate) project: Option<String>,
+    /// Only reviews that ended at or after this time: 2026-05-04, or 2026-05-04T09:15:00Z.
+    #[arg(long, value_name = "TIME", value_parser = super::replay::time)]
+    pub(crate) since: Option<DateTime<Utc>>,
+    /// Also reviews of what the practice judge said.
+    #[arg(long)]
+    pub(crate) practice: bool,
+    #[command(flatten)]
+    pub(crate) json: Json,
 }
 
 const GOLDEN_HELP: &str = "\

@@ -84,7 +84,7 @@ pub(crate) struct ReplayCompare {
 }
 
 /// Reads a time, or a day for its beginning in UTC.
-fn time(text: &str) -> Result<DateTime<Utc>, String> {
+pub(super) fn time(text: &str) -> Result<DateTime<Utc>, String> {
     let day = || Some(text.parse::<NaiveDate>().ok()?.and_time(NaiveTime::MIN).and_utc());
     text.parse()
         .ok()

@@ -1,6 +1,7 @@
-//! The sections `[desk]` and `[gate]`: as they are written, and as they are used.
+//! The sections `[desk]`, `[gate]` and `[review]`: as they are written, and as they are used.
 
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use desk::access::{Logins, Proxy, Role};
 use serde::Deserialize;
@@ -41,6 +42,17 @@ pub(crate) struct Gate {
     pub(crate) max_deadline_s: Seconds<1, 3_600_000>,
     pub(crate) parallel: Whole<1, 100>,
     pub(crate) part_chars: Whole<1, 1_000_000>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Review {
+    pub(crate) lease_s: Seconds<30_000, 86_400_000>,
+    pub(crate) session_h: Whole<1, 720>,
+    pub(crate) due_urgent_m: Whole<1, 525_600>,
+    pub(crate) due_critical_m: Whole<1, 525_600>,
+    pub(crate) due_major_m: Whole<1, 525_600>,
+    pub(crate) due_other_m: Whole<1, 525_600>,
 }
 
 fn key(name: &str) -> Key {
@@ -123,5 +135,31 @@ pub(super) fn gate(raw: &Gate, sources: &mut Sources) -> desk::GateSettings {
         max_deadline: raw.max_deadline_s.get(),
         parallel: raw.parallel.count(),
         part_chars: raw.part_chars.count(),
+    }
+}
+
+/// How reviews work. What is wrong is noted.
+pub(super) fn review(raw: &Review, sources: &mut Sources) -> desk::ReviewSettings {
+    let minutes = |minutes: u64| Duration::from_secs(minutes * 60);
+    let due = [
+        ("due_critical_m", raw.due_urgent_m.get(), raw.due_critical_m.get(), "due_urgent_m"),
+        ("due_major_m", raw.due_critical_m.get(), raw.due_major_m.get(), "due_critical_m"),
+        ("due_other_m", raw.due_major_m.get(), raw.due_other_m.get(), "due_major_m"),
+    ];
+    for (name, sooner, later, before) in due {
+        if later < sooner {
+            let message = format!("must not be shorter than review.{before}, which is {sooner}");
+            sources.note(&Key::new(&["review", name]), message);
+        }
+    }
+    desk::ReviewSettings {
+        lease: raw.lease_s.get(),
+        session: minutes(raw.session_h.get() * 60),
+        due: desk::Due {
+            urgent: minutes(raw.due_urgent_m.get()),
+            critical: minutes(raw.due_critical_m.get()),
+            major: minutes(raw.due_major_m.get()),
+            other: minutes(raw.due_other_m.get()),
+        },
     }
 }

@@ -175,6 +175,7 @@ fn desk_settings(raw: &Raw, worker: &worker::Settings, sources: &mut Sources) ->
         max_body_bytes: raw.desk.max_body_bytes.count(),
         drain_deadline: raw.desk.drain_deadline_s.get(),
         gate: desk::gate(&raw.gate, sources),
+        review: desk::review(&raw.review, sources),
         spend: worker.spend,
         policies: worker.policies.clone(),
         projects: worker.projects.clone(),
@@ -335,6 +336,7 @@ fn project_of(raw: &raw::Project, currency: &str) -> Project {
             redact_at_most: raw.gate.redact_at_most.0,
             per_claim: raw.gate.per_claim,
         },
+        opinions: u16::try_from(raw.opinions.get()).unwrap_or(1),
         sample_rate: raw.sample_rate.0,
         rate_per_minute: raw.rate_per_minute.small(),
         caps: spend::Caps {

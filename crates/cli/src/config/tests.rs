@@ -67,6 +67,7 @@ fn every_documented_key_is_read_and_every_key_that_is_read_is_documented() {
     read.extend(below(&["worker"], fields::<raw::Worker>()));
     read.extend(below(&["desk"], fields::<desk::Desk>()));
     read.extend(below(&["gate"], fields::<desk::Gate>()));
+    read.extend(below(&["review"], fields::<desk::Review>()));
     read.extend(below(&["relay"], fields::<raw::Relay>()));
     read.extend(below(&["spend"], fields::<raw::Spend>()));
     read.extend(below(&["retention"], fields::<raw::Retention>()));

@@ -6,9 +6,11 @@ use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use store::Access;
 
 use super::origin::{is_cross_site, names_loopback};
-use super::principal::{Login, Principal};
+use super::principal::{Login, Principal, Role};
+use super::session;
 use super::token::hash;
 use crate::problem::Refusal;
 use crate::routes::Least;
@@ -21,24 +23,100 @@ pub struct Guard {
     pub(crate) least: Least,
 }
 
-/// Lets a request through, with who asks among its extensions, or refuses it.
-pub(crate) async fn guard(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
+/// Lets a request through, with who asks among its extensions, or refuses it. What is asked of the desk is kept.
+pub(crate) async fn guard(State(guard): State<Guard>, request: Request, next: Next) -> Response {
     let Least::Role(least) = guard.least else { return next.run(request).await };
-    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip());
+    let peer = peer(&request);
     let principal = match identify(&guard.desk, peer, request.headers()).await {
         Ok(principal) => principal,
         Err(refusal) => return refusal.into_response(),
     };
-    if principal.login.is_ambient() && is_cross_site(request.method(), request.headers()) {
-        return Refusal::forbidden("the request comes from another site").into_response();
+    let mut access = Access {
+        principal: principal.name.clone(),
+        role: Some(principal.role.as_str()),
+        method: request.method().to_string(),
+        path: request.uri().path().to_owned(),
+        status: 0,
+        address: address(&guard.desk, peer, request.headers()).map(|address| address.to_string()),
+    };
+    let response = admit(&guard, principal, least, request, next).await;
+    access.status = response.status().as_u16();
+    // The gate keeps its calls itself, and lists renew themselves all day.
+    if least != Role::Gate && is_kept(&access) {
+        keep(&guard.desk, access);
     }
+    response
+}
+
+async fn admit(
+    guard: &Guard,
+    principal: Principal,
+    least: Role,
+    mut request: Request,
+    next: Next,
+) -> Response {
     if !principal.role.covers(least) {
         let message =
             format!("{} has the role {}, and this asks for {least}", principal.name, principal.role);
         return Refusal::forbidden(message).into_response();
     }
+    let mut cookie = None;
+    if principal.login.is_ambient() {
+        if is_cross_site(request.method(), request.headers()) {
+            return Refusal::forbidden("the request comes from another site").into_response();
+        }
+        let (word, new) = session::csrf(request.headers());
+        cookie = new;
+        if !request.method().is_safe() && is_browser(principal.login, request.headers()) {
+            let limit = guard.desk.settings().max_body_bytes;
+            request = match session::check(request, &word, limit).await {
+                Ok(request) => request,
+                Err(refusal) => return refusal.into_response(),
+            };
+        }
+        request.extensions_mut().insert(word);
+    }
     request.extensions_mut().insert(principal);
-    next.run(request).await
+    let mut response = next.run(request).await;
+    if let Some(cookie) = cookie {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// Whether a browser sends the request. One says where a request that changes something comes from; a program behind a
+/// proxy says nothing, and no page can make it ask.
+fn is_browser(login: Login, headers: &HeaderMap) -> bool {
+    login == Login::Session
+        || ["origin", "sec-fetch-site", "cookie"].iter().any(|name| headers.contains_key(*name))
+}
+
+/// Every change, every refusal, and every look at a trace.
+fn is_kept(access: &Access) -> bool {
+    let is_trace = ["/items/", "/dead-letters/"].iter().any(|part| access.path.contains(part));
+    access.method != "GET" || access.status >= 400 || is_trace
+}
+
+/// Keeps who asked for what, beside the answer.
+pub(crate) fn keep(desk: &Desk, access: Access) {
+    let store = desk.store().clone();
+    desk.tasks().spawn(async move {
+        if let Err(error) = store.keep_access(vec![access]).await {
+            tracing::error!(error = %durable::chain(&error), "who asked for what could not be kept");
+        }
+    });
+}
+
+/// Who is on the other side of the connection.
+pub(crate) fn peer(request: &Request) -> Option<IpAddr> {
+    request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip())
+}
+
+/// Where a request comes from, seen through trusted proxies.
+pub(crate) fn address(desk: &Desk, peer: Option<IpAddr>, headers: &HeaderMap) -> Option<IpAddr> {
+    let proxy = desk.settings().logins.proxy.as_ref();
+    let trusted = proxy.is_some_and(|proxy| peer.is_some_and(|peer| proxy.is_trusted(peer)));
+    client(peer, trusted, headers)
 }
 
 /// Who asks.
@@ -56,6 +134,12 @@ async fn identify(desk: &Desk, peer: Option<IpAddr>, headers: &HeaderMap) -> Res
         if let Some(principal) = named {
             return Ok(principal);
         }
+    }
+    if let Some(cookie) = session::session(headers).filter(|_| logins.token)
+        && let Some((name, role, projects)) = desk.store().find_session(hash(cookie)).await?
+        && let Some(role) = Role::parse(&role)
+    {
+        return Ok(Principal { name, role, projects, login: Login::Session });
     }
     if let Some(role) = logins.loopback {
         let is_here = peer.is_some_and(|peer| peer.to_canonical().is_loopback()) && names_loopback(headers);

@@ -9,13 +9,17 @@ mod guard;
 mod origin;
 mod principal;
 mod proxy;
+mod session;
 mod token;
 
 pub(crate) use failures::Failures;
 pub use guard::Guard;
-pub(crate) use guard::guard;
+pub(crate) use guard::{address, guard, keep, peer};
+pub(crate) use origin::is_cross_site;
 pub use principal::{Login, Principal, Role};
 pub use proxy::Proxy;
+pub use session::Csrf;
+pub(crate) use session::{secret, session, session_cookie};
 pub(crate) use token::Tokens;
 pub use token::{NewToken, hash};
 

@@ -64,6 +64,8 @@ impl fmt::Display for Role {
 pub enum Login {
     /// With a token in the request.
     Token,
+    /// With a token before, and a cookie since.
+    Session,
     /// A trusted proxy said so.
     Proxy,
     /// Not at all, over loopback.

@@ -11,7 +11,7 @@ use trace::Trace;
 use super::Malformed;
 use crate::baseline::Change;
 use crate::conclusion::{Conclusion, Ending, number};
-use crate::highlight::{self, Piece};
+use crate::highlight::{self, Piece, visible};
 use crate::record::{Record, Standing};
 use crate::tally::Tally;
 use crate::thresholds::{Missed, Verdict as ThresholdVerdict};
@@ -436,24 +436,6 @@ fn whole(record: &Record, at: usize, passage: &Passage<'_>) -> (String, Marked) 
     let url = passage.url.map(|url| format!(" ({url})")).unwrap_or_default();
     let head = visible(&format!("{}{title}{url}", passage.source_id));
     (head, Marked::of(highlight::cut(passage.text, &marks)))
-}
-
-/// A text whose every character is seen as what it is: control characters, and those that reorder or hide text, are
-/// written as their code point.
-fn visible(text: &str) -> String {
-    let is_hidden = |c: char| {
-        (c.is_control() && !matches!(c, '\n' | '\t'))
-            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-    };
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c == '\r' {
-            continue;
-        }
-        if is_hidden(c) { shown.push_str(&format!("⟨U+{:04X}⟩", u32::from(c))) } else { shown.push(c) }
-    }
-    shown
 }
 
 /// At most this much of a text, for titles.

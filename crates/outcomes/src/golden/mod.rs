@@ -5,7 +5,7 @@
 //!
 //! [`case`] is one labelled case and what audits said about it, [`statistics`] has the formulas with their sources,
 //! [`overlap`] the baseline that every judge is held against, [`align`] pairs labelled claims with the judge's,
-//! [`figures`] puts them together, [`requirement`] reads `kappa>=0.6`, and [`sweep`] looks for the settings that meet a
+//! [`reviewed`] makes cases of closed reviews, [`figures`] puts them together, [`requirement`] reads `kappa>=0.6`, and [`sweep`] looks for the settings that meet a
 //! wanted precision.
 
 pub mod align;
@@ -13,6 +13,7 @@ pub mod case;
 pub mod figures;
 pub mod overlap;
 pub mod requirement;
+pub mod reviewed;
 pub mod statistics;
 pub mod sweep;
 

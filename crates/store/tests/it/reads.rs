@@ -53,7 +53,12 @@ async fn review_items_are_listed_urgent_first() {
             |items: Vec<store::ReviewItem>| items.into_iter().map(|item| item.trace_id).collect::<Vec<_>>();
         assert_eq!(ids(store.review_list(None, None, 10).await.unwrap()), ["c", "b", "a"]);
         assert_eq!(ids(store.review_list(None, Some("bank"), 10).await.unwrap()), [""; 0]);
-        database.execute("update groundcrew.review_items set status = 'closed' where trace_id = 'c'").await;
+        database
+            .execute(
+                "update groundcrew.review_items set status = 'closed', closed_at = now(), closed_by = 'ann',
+                    outcome = 'dismissed' where trace_id = 'c'",
+            )
+            .await;
         assert_eq!(ids(store.review_list(Some(ReviewStatus::Open), Some("shop"), 1).await.unwrap()), ["b"]);
     })
     .await;

@@ -1,5 +1,6 @@
-//! `groundcrew golden run`: how far a judge agrees with people.
+//! `groundcrew golden`: how far a judge agrees with people, and cases from what people decided.
 
+pub(crate) mod export;
 mod keep;
 mod print;
 
