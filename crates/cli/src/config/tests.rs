@@ -73,6 +73,7 @@ fn every_documented_key_is_read_and_every_key_that_is_read_is_documented() {
         .collect();
     read.extend(below(&["notify"], notify));
     read.extend(below(&["notify", "receiver_defaults"], fields::<notify::Receiver>()));
+    read.extend(below(&["review"], fields::<desk::Review>()));
     read.extend(below(&["relay"], fields::<raw::Relay>()));
     read.extend(below(&["spend"], fields::<raw::Spend>()));
     read.extend(below(&["retention"], fields::<raw::Retention>()));

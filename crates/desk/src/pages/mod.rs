@@ -8,6 +8,7 @@ mod assets;
 mod dead;
 mod frame;
 mod item;
+mod item_page;
 mod login;
 mod marks;
 mod queue;

@@ -51,6 +51,15 @@ struct Row {
     payload_bytes: i64,
 }
 
+#[derive(sqlx::FromRow)]
+struct ClaimOf {
+    audit_id: Uuid,
+    text: String,
+    verdict: String,
+    answer_start: Option<i64>,
+    answer_end: Option<i64>,
+}
+
 impl Store {
     /// A page of closed reviews that say whether the answer is faithful, the first closed first; `after` is where the
     /// page before ended. `practice` also gives those of the practice judge.
@@ -111,7 +120,7 @@ impl Store {
 
     async fn claims_of(&self, rows: &[Row]) -> Result<HashMap<Uuid, Vec<ReportClaim>>> {
         let audits: Vec<Uuid> = rows.iter().map(|row| row.audit_id).collect();
-        let found: Vec<(Uuid, String, String, Option<i64>, Option<i64>)> = sqlx::query_as(
+        let found: Vec<ClaimOf> = sqlx::query_as(
             "select audit_id, text, verdict, answer_start, answer_end from groundcrew.claims
             where audit_id = any($1) order by audit_id, index",
         )
@@ -121,8 +130,9 @@ impl Store {
         .await
         .map_err(Error::cannot("read claims"))?;
         let mut claims: HashMap<Uuid, Vec<ReportClaim>> = HashMap::new();
-        for (audit, text, verdict, start, end) in found {
-            claims.entry(audit).or_default().push((text, verdict, start, end));
+        for claim in found {
+            let (start, end) = (claim.answer_start, claim.answer_end);
+            claims.entry(claim.audit_id).or_default().push((claim.text, claim.verdict, start, end));
         }
         Ok(claims)
     }

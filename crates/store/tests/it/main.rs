@@ -1,6 +1,11 @@
 //! The store over a real Postgres, each test in a database of its own.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is how things fail")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "in a test a panic is how things fail"
+)]
 
 mod analyst;
 mod dead;
@@ -16,5 +21,6 @@ mod nul;
 mod outbox;
 mod reads;
 mod review;
+mod review_many;
 mod sample;
 mod spend;
