@@ -219,3 +219,66 @@ fn receiver_of(name: &str, raw: &Receiver, sources: &mut Sources) -> Result<::no
     };
     Ok(::notify::Receiver { target, timeout: raw.timeout_s.get() })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+    use std::io::Write as _;
+
+    use super::super::{Config, ConfigError, load};
+
+    fn load_text(text: &str, variables: &[(&str, &str)]) -> Result<Config, ConfigError> {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        let variables: Vec<(OsString, OsString)> =
+            variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        load(Some(file.path()), variables)
+    }
+
+    fn problem(text: &str) -> String {
+        load_text(text, &[]).unwrap_err().to_string()
+    }
+
+    const PAGER: &str = "[notify.receivers.on-call]\ntype = \"pagerduty\"\n[[notify.rules]]\nreceivers = [\"on-call\"]\n";
+
+    #[test]
+    fn a_receiver_has_its_secrets_from_variables_and_the_rest_from_the_defaults() {
+        let text = format!("[notify.receiver_defaults]\ntimeout_s = 3\n{PAGER}");
+        let config = load_text(&text, &[("GROUNDCREW_NOTIFY__RECEIVERS__ON_CALL__ROUTING_KEY", "s3cret")]).unwrap();
+        let receiver = &config.settings.notify.settings.receivers["on-call"];
+        assert_eq!((receiver.target.kind(), receiver.timeout.as_secs()), ("pagerduty", 3));
+        assert!(config.settings.notify.missing.is_empty() && config.settings.notify.settings.is_configured());
+        assert!(!format!("{config:?}").contains("s3cret"));
+        // Other commands do without the secret; those that need it say what to set.
+        let without = load_text(&text, &[]).unwrap().settings.notify;
+        assert!(without.missing[0].contains("GROUNDCREW_NOTIFY__RECEIVERS__ON_CALL__ROUTING_KEY"), "{without:?}");
+    }
+
+    #[test]
+    fn what_is_wrong_with_notifications_is_said_with_key_and_line() {
+        let secret = problem("[notify.receivers.a]\nurl = \"https://hooks.example/s3cret\"\n");
+        assert!(secret.contains("notify.receivers.a.url") && secret.contains(":2"), "{secret}");
+        assert!(secret.contains("must not stand in a configuration file") && !secret.contains("s3cret"), "{secret}");
+        let unknown = problem("[notify.receivers.a]\ntimout_s = 1\n");
+        assert!(unknown.contains("the nearest one is notify.receivers.a.timeout_s"), "{unknown}");
+        let nobody = problem("[[notify.rules]]\nreceivers = [\"nobody\"]\n");
+        assert!(nobody.contains("rule 1: no section [notify.receivers.nobody]"), "{nobody}");
+        let hours = problem(&format!("{PAGER}hours = \"nine to five\"\n"));
+        assert!(hours.contains("rule 1: hours: `nine to five` names no hours"), "{hours}");
+        let offset = problem(&format!("{PAGER}utc_offset = \"CET\"\n"));
+        assert!(offset.contains("rule 1: utc_offset: expected an offset"), "{offset}");
+        let key = problem(&format!("{PAGER}severity = \"critical\"\n"));
+        assert!(key.contains("notify.rules"), "{key}");
+        let window = problem("[notify]\nwindow_s = 1\n");
+        assert!(window.contains("must not be shorter than notify.gather_s, which is 10"), "{window}");
+        let short = load_text(
+            "[notify.receivers.a]\ntype = \"webhook\"\n",
+            &[
+                ("GROUNDCREW_NOTIFY__RECEIVERS__A__URL", "https://hooks.example"),
+                ("GROUNDCREW_NOTIFY__RECEIVERS__A__SIGNING_KEY", "s3cret"),
+            ],
+        );
+        let short = short.unwrap_err().to_string();
+        assert!(short.contains("too short") && !short.contains("s3cret"), "{short}");
+    }
+}
