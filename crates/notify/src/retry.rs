@@ -59,7 +59,8 @@ pub fn pause(answer: &Answer, number: u32, limits: &Limits) -> Option<Duration> 
     });
     let own = (0..number).map(|_| delays.next_delay()).last().unwrap_or(limits.first_pause);
     let asked = answer.retry_after.unwrap_or_default().min(limits.longest_pause);
-    Some(own.max(asked))
+    // Postgres counts in microseconds and refuses anything finer.
+    Some(Duration::from_micros(u64::try_from(own.max(asked).as_micros()).unwrap_or(u64::MAX)))
 }
 
 #[cfg(test)]
@@ -118,6 +119,7 @@ mod tests {
             // Twice as long each time, give or take the jitter.
             let nominal = Duration::from_secs(1 << (number - 1).min(6)).min(limits.longest_pause);
             prop_assert!(pause >= nominal.mul_f64(0.75));
+            prop_assert_eq!(pause.subsec_nanos() % 1000, 0, "an interval of Postgres has no nanoseconds");
         }
     }
 }

@@ -239,26 +239,34 @@ mod tests {
         load_text(text, &[]).unwrap_err().to_string()
     }
 
-    const PAGER: &str = "[notify.receivers.on-call]\ntype = \"pagerduty\"\n[[notify.rules]]\nreceivers = [\"on-call\"]\n";
+    const PAGER: &str =
+        "[notify.receivers.on-call]\ntype = \"pagerduty\"\n[[notify.rules]]\nreceivers = [\"on-call\"]\n";
 
     #[test]
     fn a_receiver_has_its_secrets_from_variables_and_the_rest_from_the_defaults() {
         let text = format!("[notify.receiver_defaults]\ntimeout_s = 3\n{PAGER}");
-        let config = load_text(&text, &[("GROUNDCREW_NOTIFY__RECEIVERS__ON_CALL__ROUTING_KEY", "s3cret")]).unwrap();
+        let config =
+            load_text(&text, &[("GROUNDCREW_NOTIFY__RECEIVERS__ON_CALL__ROUTING_KEY", "s3cret")]).unwrap();
         let receiver = &config.settings.notify.settings.receivers["on-call"];
         assert_eq!((receiver.target.kind(), receiver.timeout.as_secs()), ("pagerduty", 3));
         assert!(config.settings.notify.missing.is_empty() && config.settings.notify.settings.is_configured());
         assert!(!format!("{config:?}").contains("s3cret"));
         // Other commands do without the secret; those that need it say what to set.
         let without = load_text(&text, &[]).unwrap().settings.notify;
-        assert!(without.missing[0].contains("GROUNDCREW_NOTIFY__RECEIVERS__ON_CALL__ROUTING_KEY"), "{without:?}");
+        assert!(
+            without.missing[0].contains("GROUNDCREW_NOTIFY__RECEIVERS__ON_CALL__ROUTING_KEY"),
+            "{without:?}"
+        );
     }
 
     #[test]
     fn what_is_wrong_with_notifications_is_said_with_key_and_line() {
         let secret = problem("[notify.receivers.a]\nurl = \"https://hooks.example/s3cret\"\n");
         assert!(secret.contains("notify.receivers.a.url") && secret.contains(":2"), "{secret}");
-        assert!(secret.contains("must not stand in a configuration file") && !secret.contains("s3cret"), "{secret}");
+        assert!(
+            secret.contains("must not stand in a configuration file") && !secret.contains("s3cret"),
+            "{secret}"
+        );
         let unknown = problem("[notify.receivers.a]\ntimout_s = 1\n");
         assert!(unknown.contains("the nearest one is notify.receivers.a.timeout_s"), "{unknown}");
         let nobody = problem("[[notify.rules]]\nreceivers = [\"nobody\"]\n");
