@@ -26,6 +26,8 @@ mod golden;
 mod hostile;
 mod kinds;
 mod lanes;
+mod notify;
+mod notify_receiver;
 mod outages;
 mod path;
 mod replay;

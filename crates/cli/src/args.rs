@@ -1,6 +1,7 @@
 //! What may be typed. Each command's text is written for somebody who has read nothing else.
 
 mod desk;
+mod notify;
 mod replay;
 
 use std::net::SocketAddr;
@@ -12,6 +13,7 @@ use trace::Kind;
 
 pub(crate) mod offline;
 pub(crate) use desk::{Desk, Token, TokenAdd, TokenList, TokenRevoke};
+pub(crate) use notify::{Notify, NotifyTest, Send};
 pub(crate) use replay::{Replay, ReplayCompare, ReplayReplies, ReplayTraces, Which};
 
 /// Audits what RAG systems say: traces come in over RabbitMQ, a judge weighs each claim of the answer
@@ -41,6 +43,7 @@ config.default.toml explains every setting; `groundcrew check config` shows the 
 pub(crate) enum Command {
     Worker(Worker),
     Desk(Desk),
+    Notify(Notify),
     /// The tokens with which programs and small teams use the desk.
     #[command(subcommand)]
     Token(Token),

@@ -24,7 +24,7 @@ pub(crate) fn start_quiet() -> Result<(), Failure> {
 }
 
 fn ours(level: &str) -> String {
-    ["groundcrew", "trace", "audit", "judge", "runner", "practice", "queue", "store", "worker"]
+    ["groundcrew", "trace", "audit", "judge", "runner", "practice", "queue", "store", "worker", "notify"]
         .map(|name| format!("{name}={level}"))
         .join(",")
 }

@@ -56,6 +56,14 @@ fn run(cli: &Cli) -> Outcome {
             logging::start(settings.log)?;
             block_on(commands::desk::run(args, settings))
         }
+        Command::Notify(args) => {
+            let settings = settings(cli)?;
+            match &args.send {
+                None if !args.dry_run => logging::start(settings.log)?,
+                _ => logging::start_quiet()?,
+            }
+            block_on(commands::notify::run(args, settings))
+        }
         Command::Audit(args) => {
             let settings = settings(cli)?;
             logging::start_quiet()?;
@@ -104,6 +112,7 @@ async fn ask(command: &Command, settings: &Settings) -> Outcome {
         Command::Check(Check::Services(args)) => commands::check_services::run(*args, settings).await,
         Command::Worker(_)
         | Command::Desk(_)
+        | Command::Notify(_)
         | Command::Audit(_)
         | Command::Golden(Golden::Run(_))
         | Command::Judge(_)

@@ -76,5 +76,11 @@ fn describe() {
     histogram!("groundcrew_gate_seconds", "How long a call of the gate took.");
     histogram!("groundcrew_gate_added_seconds", "What a call of the gate took beyond the judge's own time.");
     gauge!("groundcrew_gate_calls_in_work", "Calls of the gate in work.");
+    counter!(
+        "groundcrew_notification_tries_total",
+        "Tries to tell a receiver something, by receiver and outcome."
+    );
+    counter!("groundcrew_notifications_failed_total", "Notifications that were given up, by receiver.");
+    counter!("groundcrew_notify_unreadable_total", "Messages of groundcrew.review that nobody could read.");
     counter!("groundcrew_logins_failed_total", "Requests whose token was not known or revoked.");
 }

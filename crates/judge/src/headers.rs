@@ -9,7 +9,7 @@ use reqwest::header::HeaderMap;
 /// standard header because it is finer, else `retry-after` in seconds or as an HTTP date.
 ///
 /// None when there is nothing, or nothing that can be understood. The caller clamps.
-pub(crate) fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
+pub fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     if let Some(millis) = text("retry-after-ms").and_then(|text| text.parse::<f64>().ok()) {
         return duration(millis / 1000.0);

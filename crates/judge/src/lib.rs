@@ -36,6 +36,7 @@ pub use breaker::{Breaker, BreakerState, OpenReason};
 pub use call::client;
 pub use dialect::{MaxTokensKey, Provider, StructuredOutput};
 pub use error::{Class, JudgeError};
+pub use headers::retry_after;
 pub use judge::{Judge, JudgeSetupError, LEAST_SHARE, Limits, TURN_PATIENCE};
 pub use judges::{Availability, Judges, Turn, Watch};
 pub use limiter::Limiter;

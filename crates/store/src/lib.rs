@@ -29,6 +29,7 @@ mod label;
 mod lookup;
 mod maintain;
 mod migrate;
+mod notify;
 mod outbox;
 mod read;
 mod recorded;
@@ -55,6 +56,7 @@ pub use golden::{Calibrated, GoldenRun};
 pub use keep::Kept;
 pub use maintain::{Expired, Retention};
 pub use migrate::{Migrated, Schema, migrate};
+pub use notify::{DueNotification, OpenItem, PageItem, Tried};
 pub use outbox::{OutboxDepth, OutboxRow};
 pub use recorded::{Filter, Generations, Place, Recorded};
 pub use settings::Settings;
@@ -64,7 +66,7 @@ pub use summary::{Scope, Summary};
 pub use text::sanitise;
 pub use tokens::ApiToken;
 pub use views::{AttemptView, AuditLine, AuditView, Bodies, ClaimView, OmissionView, ReviewItem, TraceView};
-pub use words::{DeadSource, DeadStatus, Outcome, ReviewStatus, UnknownWord};
+pub use words::{DeadSource, DeadStatus, Outcome, PageEvent, ReviewStatus, TryOutcome, UnknownWord};
 
 /// What this crate returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

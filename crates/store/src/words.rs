@@ -114,3 +114,33 @@ words! {
         Returned = "returned",
     }
 }
+
+words! {
+    /// What a receiver is told about a page.
+    PageEvent {
+        /// There is something.
+        Trigger = "trigger",
+        /// More items have joined.
+        Update = "update",
+        /// Somebody has taken an item.
+        Acknowledge = "acknowledge",
+        /// All items are closed.
+        Resolve = "resolve",
+    }
+}
+
+words! {
+    /// How a try ended.
+    TryOutcome {
+        /// The receiver has it.
+        Delivered = "delivered",
+        /// The receiver wants to be left alone for a while.
+        Throttled = "throttled",
+        /// It could not be reached, or is not well.
+        Unavailable = "unavailable",
+        /// There was no answer in time: it may have it.
+        Timeout = "timeout",
+        /// It will not take it.
+        Refused = "refused",
+    }
+}

@@ -9,7 +9,8 @@ use super::Json;
 /// Serve the desk over HTTP: the gate, and what people see.
 ///
 /// Prints where it listens and runs until SIGTERM or Ctrl-C; what has begun then ends first. Needs Postgres and a
-/// judge, no RabbitMQ: messages that follow from its audits are published by the workers. Several may run at once.
+/// judge; messages that follow from its audits are published by the workers. RabbitMQ is needed only where `[notify]` is
+/// configured: then the desk also does what `groundcrew notify` does. Several may run at once.
 #[derive(Debug, Args)]
 pub(crate) struct Desk {
     /// Wait this many seconds for Postgres and its tables before giving up.

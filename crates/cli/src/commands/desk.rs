@@ -33,7 +33,11 @@ pub(crate) async fn run(args: &Desk, settings: Settings) -> Outcome {
     output.line(format!("desk http://{}", server.address()));
     output.flush();
     drop(output);
-    server.run(stop).await;
+    // Both end what they have begun before they return.
+    tokio::join!(
+        Box::pin(server.run(stop.clone())),
+        Box::pin(super::notify::beside_the_desk(&settings, &stop))
+    );
     Ok(())
 }
 

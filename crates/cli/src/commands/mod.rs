@@ -12,6 +12,7 @@ pub(crate) mod golden;
 mod lines;
 pub(crate) mod maintain;
 pub(crate) mod migrate;
+pub(crate) mod notify;
 pub(crate) mod practice;
 pub(crate) mod prompt;
 pub(crate) mod publish;

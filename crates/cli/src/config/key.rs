@@ -8,6 +8,9 @@ pub(crate) const ENV_PREFIX: &str = "GROUNDCREW_";
 /// Sections that hold sections with names of the operator's choice.
 pub(crate) const NAMED_SECTIONS: [&str; 2] = ["projects", "judges"];
 
+/// The section of sections for receivers, as it is written.
+pub(crate) const RECEIVERS: &str = "notify.receivers";
+
 /// A key such as `judge.model`, part by part.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Key(pub(crate) Vec<String>);
@@ -25,8 +28,15 @@ impl Key {
     }
 
     /// The key whose type and meaning this one shares: that of `project_defaults` behind one of a project, that of
-    /// `judge` behind one of a judge that stands in. None for other keys.
+    /// `judge` behind one of a judge that stands in, that of `notify.receiver_defaults` behind one of a receiver. None
+    /// for other keys.
     pub(crate) fn template(&self) -> Option<Self> {
+        if let [section, part, _name, rest @ ..] = self.0.as_slice()
+            && (section.as_str(), part.as_str()) == ("notify", "receivers")
+        {
+            let template = ["notify".to_owned(), "receiver_defaults".to_owned()];
+            return (!rest.is_empty()).then(|| Self([&template, rest].concat()));
+        }
         let [section, _name, rest @ ..] = self.0.as_slice() else { return None };
         let template = match (section.as_str(), rest) {
             (_, []) => return None,
@@ -42,6 +52,9 @@ impl Key {
     /// The section and the name, for a key below one of the sections whose names the operator chooses.
     pub(crate) fn named_section(&self) -> Option<(&str, &str)> {
         match self.0.as_slice() {
+            [section, part, name, ..] if (section.as_str(), part.as_str()) == ("notify", "receivers") => {
+                Some((RECEIVERS, name))
+            }
             [section, name, ..] if NAMED_SECTIONS.contains(&section.as_str()) => Some((section, name)),
             _ => None,
         }

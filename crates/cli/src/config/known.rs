@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use toml::{Table, Value};
 
-use super::key::{Key, NAMED_SECTIONS, nearest};
+use super::key::{Key, NAMED_SECTIONS, RECEIVERS, nearest};
 use super::sources::{DEFAULTS, Origin};
 use super::text;
 
@@ -39,18 +39,26 @@ impl Known {
             return None;
         }
         let is_section = self.0.keys().any(|known| known.starts_with(&key.0));
-        if is_section || matches!(key.0.as_slice(), [section] if NAMED_SECTIONS.contains(&section.as_str())) {
+        let names = matches!(key.0.as_slice(), [section] if NAMED_SECTIONS.contains(&section.as_str()));
+        if is_section || names || key.to_string() == RECEIVERS {
             let empty = value.as_table().is_some_and(Table::is_empty);
             return (!empty).then(|| "is a section, not a key: its keys go below it".into());
         }
         if let Some((section, name)) = key.named_section() {
-            if key.0.len() == 2 {
+            let depth = section.split('.').count() + 1;
+            if key.0.len() == depth {
                 return (!value.is_table()).then(|| "is a section, not a key: its keys go below it".into());
             }
-            let template = if section == "projects" { "project_defaults" } else { "judge" };
-            let alike = Key([&[template.to_owned()], &key.0[2..]].concat());
+            let template = match section {
+                "projects" => "project_defaults",
+                RECEIVERS => "notify.receiver_defaults",
+                _ => "judge",
+            };
+            let template_parts: Vec<String> = template.split('.').map(str::to_owned).collect();
+            let alike = Key([&template_parts, &key.0[depth..]].concat());
             let nearest = self.nearest(&alike.to_string());
-            let nearest = nearest.replacen(template, &Key::new(&[section, name]).to_string(), 1);
+            let own = Key(key.0[..depth].to_vec()).to_string();
+            let nearest = nearest.replacen(template, &own, 1);
             return Some(match alike.0.last().filter(|_| section == "judges").map(String::as_str) {
                 Some("name") => format!("is not a key: this judge is called {name}"),
                 Some("fallback") => "is not a key: only the first judge names those that stand in".into(),
@@ -66,6 +74,9 @@ impl Known {
         }
         if name.starts_with("GROUNDCREW_JUDGES__") {
             return "names no key of a judge that the configuration file or judge.fallback names".into();
+        }
+        if name.starts_with("GROUNDCREW_NOTIFY__RECEIVERS__") {
+            return "names no key of a receiver that the configuration file names".into();
         }
         let variables: Vec<String> = self.0.keys().map(Key::variable).collect();
         let nearest = nearest(name, variables.iter().map(String::as_str)).unwrap_or_default();

@@ -7,6 +7,7 @@ mod error;
 mod judges;
 mod key;
 mod known;
+mod notify;
 mod prompts;
 mod raw;
 mod settings;

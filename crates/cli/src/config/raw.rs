@@ -34,6 +34,7 @@ pub(crate) struct Raw {
     pub(crate) desk: super::desk::Desk,
     pub(crate) gate: super::desk::Gate,
     pub(crate) review: super::desk::Review,
+    pub(crate) notify: super::notify::Notify,
     pub(crate) relay: Relay,
     pub(crate) spend: Spend,
     pub(crate) retention: Retention,

@@ -17,7 +17,7 @@ use super::key::Key;
 use super::prompts;
 use super::raw::{self, IdFrom, LogFormat, RankFrom, Raw, TimeFrom};
 use super::sources::Sources;
-use super::{checks, desk, judges};
+use super::{checks, desk, judges, notify};
 
 /// A configuration without contradictions. What is not needed by every command may be missing.
 #[derive(Debug)]
@@ -34,6 +34,7 @@ pub(crate) struct Settings {
     pub(crate) fail_on: Vec<Rule>,
     pub(crate) worker: worker::Settings,
     pub(crate) desk: ::desk::Settings,
+    pub(crate) notify: notify::Paging,
     pub(crate) runner: runner::Settings,
     pub(crate) retention: store::Retention,
     pub(crate) log: Log,
@@ -131,6 +132,7 @@ pub(super) fn check(raw: Raw, sources: &mut Sources) -> Option<Settings> {
         default_project: project_of(&raw.project_defaults, &raw.judge.currency),
     };
     let desk = desk_settings(&raw, &worker, sources);
+    let notify = notify::settings(&raw.notify, sources);
     let runner = runner::Settings {
         cut: Cut {
             max_chars: raw.worker.max_unit_chars.count(),
@@ -160,6 +162,7 @@ pub(super) fn check(raw: Raw, sources: &mut Sources) -> Option<Settings> {
         fail_on,
         worker,
         desk,
+        notify,
         runner,
         retention,
         log,

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 use super::error::{ConfigError, Problem};
-use super::key::{ENV_PREFIX, Key, shout};
+use super::key::{ENV_PREFIX, Key, RECEIVERS, shout};
 use super::known::Known;
-use super::text::{entries, has_password, insert, is_judge_key, is_secret, parse, shown};
+use super::text::{entries, has_password, insert, is_kept_out_of_files, is_secret, parse, shown};
 
 /// Every key with its default, and the explanation of each.
 pub(crate) const DEFAULTS: &str = include_str!("../../../../config.default.toml");
@@ -114,6 +114,7 @@ impl Sources {
         }
         sources.inherit_project_defaults();
         sources.inherit_judge_defaults();
+        sources.inherit_receiver_defaults();
         Ok(sources)
     }
 
@@ -187,7 +188,7 @@ impl Sources {
     fn refusal(&self, key: &Key, entry: &Entry) -> Option<String> {
         let text = entry.value.as_str().unwrap_or_default();
         match key.to_string().as_str() {
-            name if is_judge_key(key) && entry.value.as_str() != Some("") => Some(format!(
+            name if is_kept_out_of_files(key) && entry.value.as_str() != Some("") => Some(format!(
                 "a secret must not stand in a configuration file: set {}, or name a file that holds it in {name}_file",
                 key.variable()
             )),
@@ -233,8 +234,14 @@ impl Sources {
             return None;
         }
         let mut parts: Vec<String> = rest.split("__").map(str::to_ascii_lowercase).collect();
-        if let [section, name, ..] = parts.as_mut_slice() {
-            let alike = |named: &&(String, String)| named.0 == *section && shout(&named.1) == shout(name);
+        let section = if parts.starts_with(&["notify".to_owned(), "receivers".to_owned()]) {
+            RECEIVERS.to_owned()
+        } else {
+            parts.first().cloned().unwrap_or_default()
+        };
+        let depth = section.split('.').count();
+        if let Some(name) = parts.get_mut(depth) {
+            let alike = |named: &&(String, String)| named.0 == section && shout(&named.1) == shout(name);
             if let Some((_, named)) = self.named.iter().find(alike) {
                 *name = named.clone();
             }
@@ -288,6 +295,25 @@ impl Sources {
                 if key.0[0] == "judge" && own.template().is_some() {
                     self.entries.entry(own).or_insert_with(|| default.clone());
                 }
+            }
+        }
+    }
+
+    /// Gives each receiver what the defaults of all receivers say.
+    fn inherit_receiver_defaults(&mut self) {
+        let template = ["notify".to_owned(), "receiver_defaults".to_owned()];
+        let defaults: Vec<(Key, Value)> = self
+            .entries
+            .iter()
+            .filter(|(key, _)| key.starts_with(&template))
+            .map(|(key, entry)| (key.clone(), entry.value.clone()))
+            .collect();
+        for name in self.names_in(RECEIVERS) {
+            for (key, value) in &defaults {
+                let mut parts = vec!["notify".to_owned(), "receivers".to_owned(), name.clone()];
+                parts.extend_from_slice(&key.0[2..]);
+                let entry = Entry { value: value.clone(), origin: Origin::ProjectDefaults };
+                self.entries.entry(Key(parts)).or_insert(entry);
             }
         }
     }

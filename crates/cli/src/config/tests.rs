@@ -67,6 +67,12 @@ fn every_documented_key_is_read_and_every_key_that_is_read_is_documented() {
     read.extend(below(&["worker"], fields::<raw::Worker>()));
     read.extend(below(&["desk"], fields::<desk::Desk>()));
     read.extend(below(&["gate"], fields::<desk::Gate>()));
+    let notify = fields::<notify::Notify>()
+        .into_iter()
+        .filter(|field| field != "receivers" && field != "receiver_defaults")
+        .collect();
+    read.extend(below(&["notify"], notify));
+    read.extend(below(&["notify", "receiver_defaults"], fields::<notify::Receiver>()));
     read.extend(below(&["review"], fields::<desk::Review>()));
     read.extend(below(&["relay"], fields::<raw::Relay>()));
     read.extend(below(&["spend"], fields::<raw::Spend>()));
@@ -99,6 +105,11 @@ fn every_documented_key_is_read_and_every_key_that_is_read_is_documented() {
 /// A value that differs from the default and that is allowed together with all other defaults.
 fn another(key: &Key, default: &Value) -> String {
     match key.to_string().as_str() {
+        "notify.rules" => "[{ receivers = [] }]".into(),
+        "notify.owners" => r#"{"fares": []}"#.into(),
+        "notify.owner_severities" => "critical,major".into(),
+        "notify.desk_url" => "https://desk.example".into(),
+        "notify.receiver_defaults.type" => "slack".into(),
         "desk.listen" => "127.0.0.1:9".into(),
         "desk.login" => "loopback,token".into(),
         "desk.proxy_addresses" => "10.0.0.7".into(),

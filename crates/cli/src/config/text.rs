@@ -8,8 +8,15 @@ use toml::{Table, Value};
 use super::key::Key;
 use super::sources::{Entry, Origin};
 
-/// Keys whose values are shown nowhere; so are those of judges that stand in.
-const SECRETS: [[&str; 2]; 3] = [["judge", "api_key"], ["database", "url"], ["queue", "url"]];
+/// Keys whose values are shown nowhere; so are those of judges that stand in, and of receivers.
+const SECRETS: [&[&str]; 6] = [
+    &["judge", "api_key"],
+    &["database", "url"],
+    &["queue", "url"],
+    &["notify", "receiver_defaults", "url"],
+    &["notify", "receiver_defaults", "routing_key"],
+    &["notify", "receiver_defaults", "signing_key"],
+];
 
 /// Keys of a judge whose tables are values: their keys are names of models, or a provider's own.
 const TABLES: [&str; 3] = ["extra_params", "prices", "model_map"];
@@ -97,9 +104,10 @@ pub(crate) fn is_secret(key: &Key) -> bool {
     SECRETS.iter().any(|secret| key == &Key::new(secret))
 }
 
-/// Whether this is the key of some judge's API.
-pub(crate) fn is_judge_key(key: &Key) -> bool {
-    key.0.first().is_some_and(|section| section == "judge" || section == "judges") && is_secret(key)
+/// Whether this is the key of some judge's API, or what a receiver must not be known by: no file may hold it.
+pub(crate) fn is_kept_out_of_files(key: &Key) -> bool {
+    let sections = ["judge", "judges", "notify"];
+    key.0.first().is_some_and(|section| sections.contains(&section.as_str())) && is_secret(key)
 }
 
 fn is_table(key: &Key) -> bool {
@@ -107,6 +115,7 @@ fn is_table(key: &Key) -> bool {
     matches!(
         template.as_ref().unwrap_or(key).0.as_slice(),
         [section, name] if section == "judge" && TABLES.contains(&name.as_str())
+            || section == "notify" && name == "owners"
     )
 }
 
