@@ -7,6 +7,7 @@ use futures_util::StreamExt as _;
 use lapin::Channel;
 use lapin::options::{BasicCancelOptions, BasicConsumeOptions, BasicQosOptions};
 use lapin::types::FieldTable;
+use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -61,6 +62,21 @@ struct Subscription {
     prefetch: u16,
     /// Deliveries that came by it and are not settled.
     held: Arc<AtomicUsize>,
+}
+
+/// A channel on which a subscription is being made. When that fails, takes too long, or its caller goes on to something
+/// else, the broker may have begun to deliver all the same: closing the channel gives back what nobody would settle.
+struct Unfinished(Option<Channel>);
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        let (Some(channel), Ok(runtime)) = (self.0.take(), Handle::try_current()) else { return };
+        runtime.spawn(async move {
+            if let Err(error) = channel.close(200, "the subscription was given up".into()).await {
+                tracing::debug!(%error, "the channel of a subscription that was given up is gone already");
+            }
+        });
+    }
 }
 
 impl Consumer {
@@ -208,6 +224,7 @@ impl Consumer {
         let live = self.connection.live().await?;
         let channel =
             live.connection.create_channel().await.map_err(|error| Error::broker("open a channel", error))?;
+        let mut unfinished = Unfinished(Some(channel.clone()));
         let prefetch = self.narrowed.unwrap_or(self.prefetch);
         channel
             .basic_qos(prefetch, BasicQosOptions::default())
@@ -218,6 +235,7 @@ impl Consumer {
             .basic_consume(queue, "".into(), BasicConsumeOptions::default(), FieldTable::default())
             .await
             .map_err(|error| Error::broker("consume", error))?;
+        unfinished.0 = None;
         Ok(Subscription { channel, stream, since: Instant::now(), prefetch, held: Arc::default() })
     }
 
