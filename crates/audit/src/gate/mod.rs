@@ -158,6 +158,21 @@ pub struct Resolution {
     pub exhausted: bool,
 }
 
+impl Resolution {
+    /// What to do, with nothing to send along.
+    fn plain(verdict: Answer, action: Action, why: &str, regenerations_left: u32) -> Self {
+        Self {
+            verdict,
+            action,
+            redacted: None,
+            instruction: None,
+            regenerations_left,
+            why: why.to_owned(),
+            exhausted: false,
+        }
+    }
+}
+
 /// Chooses the action. `regenerations`: how often the session had been told to regenerate before.
 pub fn resolve(
     policy: &Policy,
@@ -173,15 +188,7 @@ pub fn resolve(
         (false, Some(_)) => Answer::Unknown,
         (false, None) => Answer::Grounded,
     };
-    let says = |action, why: &str| Resolution {
-        verdict,
-        action,
-        redacted: None,
-        instruction: None,
-        regenerations_left: left(policy, regenerations),
-        why: why.to_owned(),
-        exhausted: false,
-    };
+    let says = |action, why: &str| Resolution::plain(verdict, action, why, left(policy, regenerations));
     let decision = routed.decision.unwrap_or(Decision::Hold);
     if decision == Decision::Deliver {
         return says(Action::Deliver, "nothing speaks against it");
@@ -272,15 +279,7 @@ fn without_report(
         }
         None => (Action::Block, "there is no verdict"),
     };
-    Resolution {
-        verdict: Answer::Unknown,
-        action,
-        redacted: None,
-        instruction: None,
-        regenerations_left: left(policy, regenerations),
-        why: why.to_owned(),
-        exhausted: false,
-    }
+    Resolution::plain(Answer::Unknown, action, why, left(policy, regenerations))
 }
 
 impl Resolution {

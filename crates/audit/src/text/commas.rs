@@ -10,27 +10,8 @@ use super::words::words;
 /// One beside a number stays, since it may be part of it, and one after a denial stays, since it decides what is
 /// denied: "No, parking is allowed".
 pub(crate) fn without(text: &str) -> Option<Folded> {
-    let mut out = Folded::default();
-    let mut kept_from = 0;
-    for (at, c) in text.char_indices().filter(|(_, c)| is_mark(*c)) {
-        let after = at + c.len_utf8();
-        if parts_words(&text[..at], &text[after..]) {
-            keep(&mut out, text, kept_from, at);
-            kept_from = after;
-        }
-    }
-    if kept_from == 0 {
-        return None;
-    }
-    keep(&mut out, text, kept_from, text.len());
-    Some(out)
-}
-
-fn keep(out: &mut Folded, text: &str, from: usize, until: usize) {
-    if from < until {
-        out.note(out.text.len(), from, until, true);
-        out.text.push_str(&text[from..until]);
-    }
+    let marks = text.char_indices().filter(|(_, c)| is_mark(*c)).map(|(at, c)| at..at + c.len_utf8());
+    Folded::without(text, marks.filter(|mark| parts_words(&text[..mark.start], &text[mark.end..])))
 }
 
 fn is_mark(c: char) -> bool {

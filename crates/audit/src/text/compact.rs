@@ -1,5 +1,7 @@
 //! JSON without the white space that means nothing, which a judge writes as it likes.
 
+use std::ops::Range;
+
 use super::folded::Folded;
 
 /// `text` without blanks around the signs of JSON; none when it is no JSON or has no such blanks.
@@ -7,46 +9,31 @@ pub(crate) fn compact(text: &str) -> Option<Folded> {
     if !text.contains("\":") && !text.contains("\" :") {
         return None;
     }
-    let mut out = Folded::default();
-    let mut kept_from = 0;
-    let mut at = 0;
-    let bytes = text.as_bytes();
-    while at < bytes.len() {
-        if !bytes[at].is_ascii_whitespace() {
-            at += 1;
-            continue;
-        }
-        let end = bytes[at..]
-            .iter()
-            .position(|byte| !byte.is_ascii_whitespace())
-            .map_or(bytes.len(), |more| at + more);
-        let before = at.checked_sub(1).map(|before| bytes[before]);
-        let after = bytes.get(end).copied();
-        let opens = matches!(before, Some(b'{' | b'[' | b',' | b':'))
-            && matches!(
-                after,
-                Some(b'"' | b'{' | b'[' | b'}' | b']' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n')
-            );
-        let closes = matches!(before, Some(b'"' | b'}' | b']' | b'0'..=b'9' | b'e' | b'l'))
-            && matches!(after, Some(b'}' | b']' | b',' | b':'));
-        if opens || closes {
-            keep(&mut out, text, kept_from, at);
-            kept_from = end;
-        }
-        at = end;
-    }
-    if kept_from == 0 {
-        return None;
-    }
-    keep(&mut out, text, kept_from, text.len());
-    Some(out)
+    Folded::without(text, blanks(text.as_bytes()).filter(|blank| means_nothing(text.as_bytes(), blank)))
 }
 
-fn keep(out: &mut Folded, text: &str, from: usize, until: usize) {
-    if from < until {
-        out.note(out.text.len(), from, until, true);
-        out.text.push_str(&text[from..until]);
-    }
+/// The stretches of white space.
+fn blanks(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let start = at + bytes[at..].iter().position(u8::is_ascii_whitespace)?;
+        at = bytes[start..]
+            .iter()
+            .position(|byte| !byte.is_ascii_whitespace())
+            .map_or(bytes.len(), |more| start + more);
+        Some(start..at)
+    })
+}
+
+/// Whether a stretch of white space stands beside a sign of JSON.
+fn means_nothing(bytes: &[u8], blank: &Range<usize>) -> bool {
+    let before = blank.start.checked_sub(1).map(|before| bytes[before]);
+    let after = bytes.get(blank.end).copied();
+    let opens = matches!(before, Some(b'{' | b'[' | b',' | b':'))
+        && matches!(after, Some(b'"' | b'{' | b'[' | b'}' | b']' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n'));
+    let closes = matches!(before, Some(b'"' | b'}' | b']' | b'0'..=b'9' | b'e' | b'l'))
+        && matches!(after, Some(b'}' | b']' | b',' | b':'));
+    opens || closes
 }
 
 #[cfg(test)]

@@ -36,6 +36,28 @@ impl Folded {
         (self.of_byte(before).start == place.start).then_some(place)
     }
 
+    /// `text` without these ranges, given in order; none when there are none.
+    pub fn without(text: &str, cuts: impl IntoIterator<Item = Range<usize>>) -> Option<Self> {
+        let mut out = Self::default();
+        let mut kept_from = 0;
+        for cut in cuts {
+            out.keep(text, kept_from..cut.start);
+            kept_from = cut.end;
+        }
+        if kept_from == 0 {
+            return None;
+        }
+        out.keep(text, kept_from..text.len());
+        Some(out)
+    }
+
+    fn keep(&mut self, text: &str, kept: Range<usize>) {
+        if !kept.is_empty() {
+            self.note(self.text.len(), kept.start, kept.end, true);
+            self.text.push_str(&text[kept]);
+        }
+    }
+
     fn of_byte(&self, byte: usize) -> Range<usize> {
         let following = self.places.partition_point(|place| place.at as usize <= byte);
         let Some(place) = following.checked_sub(1).and_then(|index| self.places.get(index)) else {

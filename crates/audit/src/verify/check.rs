@@ -2,7 +2,7 @@
 
 use trace::Trace;
 
-use super::measures::is_limited;
+use super::measures::{Numbered, is_limited};
 use super::{Alteration, Answer, Corpus, Found, Listed, Missing, Scope, is_trivial};
 use crate::evidence::{Basis, Passage};
 use crate::reply::{Code, Problem};
@@ -388,15 +388,18 @@ impl<'a> Check<'a> {
     }
 
     fn doubt_numbers(&mut self, listed: &Listed, evidence: &[Evidence], path: &str, claim: usize) {
-        let quotes: Vec<&str> = evidence
+        if listed.numbers.is_empty() {
+            return;
+        }
+        let quotes: Vec<Numbered<'_>> = evidence
             .iter()
             .filter(|found| found.role == Role::Supporting)
-            .map(|found| found.quote.as_str())
+            .map(|found| Numbered::of(&found.quote))
             .collect();
         if quotes.is_empty() {
             return;
         }
-        let missing = listed.numbers_not_in(quotes.iter().copied());
+        let missing = listed.numbers_not_in(&quotes);
         if !missing.is_empty() {
             let words: Vec<String> = missing.iter().map(|word| format!("`{word}`")).collect();
             let message = format!("the claim has {}, its passage does not", words.join(", "));

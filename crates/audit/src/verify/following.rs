@@ -60,20 +60,22 @@ impl Answer {
         let own = (0..sentence.content.len()).filter(|at| !held.contains(sentence.content[*at].as_str()));
         let own: Vec<usize> = own.filter(|at| !evidence.mentions(stem(&sentence.content[*at]))).collect();
         let stands_alike = |ours: usize, theirs: usize| {
-            let near = |words: &[String], at: usize| {
-                (at.checked_sub(1).and_then(|at| words.get(at)).cloned(), words.get(at + 1).cloned())
-            };
             let ((before, after), (other_before, other_after)) =
-                (near(&claim.content, ours), near(&sentence.content, theirs));
-            let is_same = |one: &Option<String>, other: &Option<String>| one.is_some() && one == other;
-            is_same(&before, &other_before)
-                || is_same(&after, &other_after)
+                (beside(&claim.content, ours), beside(&sentence.content, theirs));
+            let is_same = |one: Option<&String>, other: Option<&String>| one.is_some() && one == other;
+            is_same(before, other_before)
+                || is_same(after, other_after)
                 || [before, after, other_before, other_after].iter().all(Option::is_none)
         };
         foreign.iter().any(|ours| {
             own.iter().any(|theirs| stands_alike(*ours, *theirs)) && evidence.mentions(&claim.content[*ours])
         })
     }
+}
+
+/// The words before and behind the one at `at`.
+fn beside(words: &[String], at: usize) -> (Option<&String>, Option<&String>) {
+    (at.checked_sub(1).and_then(|before| words.get(before)), words.get(at + 1))
 }
 
 /// Whether half of the claim's words and more, two at least, are the evidence's alone; the name that a pronoun stands

@@ -1,9 +1,10 @@
 //! A claim of a list, the judge's or ours, and how it stands to another.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
-use super::measures;
+use super::measures::{self, Numbered};
 use super::senses::shared;
 use crate::text::{self, Form, Number, Pool, Vocabulary, denies, numbers, words};
 
@@ -70,13 +71,17 @@ impl Listed {
     }
 
     /// Its first score or date of which the quotes have only the reverse.
-    pub(super) fn reversed_in(&self, quotes: &[&str]) -> Option<String> {
-        if self.numbers.len() < 2 { None } else { measures::reversed(&self.plain, quotes) }
+    pub(super) fn reversed_in(&self, quotes: &[Numbered<'_>]) -> Option<String> {
+        measures::reversed(&self.numbered(), quotes)
     }
 
     /// Its first number that these texts have with another unit or the opposite limit alone.
-    pub(super) fn measured_otherwise(&self, texts: &[&str]) -> Option<String> {
-        if self.numbers.is_empty() { None } else { measures::differing(&self.plain, texts) }
+    pub(super) fn measured_otherwise(&self, texts: &[Numbered<'_>]) -> Option<String> {
+        measures::differing(&self.numbered(), texts)
+    }
+
+    fn numbered(&self) -> Numbered<'_> {
+        Numbered { text: &self.plain, numbers: Cow::Borrowed(&self.numbers) }
     }
 
     /// Without list marks, citations, links and emphasis.
@@ -103,16 +108,13 @@ impl Listed {
 
     /// The numbers and dates of the claim that none of its quotes has, as they are written. A small number in words, a
     /// month alone and the number of a name count where a quote has another one in the same place.
-    pub fn numbers_not_in<'q>(&self, quotes: impl IntoIterator<Item = &'q str>) -> Vec<&str> {
-        if self.numbers.is_empty() {
-            return Vec::new();
-        }
-        let quotes: Vec<&str> = quotes.into_iter().collect();
-        let pool = Pool::of(quotes.iter().copied());
+    pub(super) fn numbers_not_in(&self, quotes: &[Numbered<'_>]) -> Vec<&str> {
+        let mut pool = Pool::default();
+        quotes.iter().for_each(|quote| pool.add(&quote.numbers));
         let (chars, slots) = (OnceCell::new(), OnceCell::new());
         let is_replaced = |number: &Number| {
             let chars: &Vec<char> = chars.get_or_init(|| self.plain.chars().collect());
-            slots.get_or_init(|| Slots::of(&quotes)).hold_another_for(chars, number)
+            slots.get_or_init(|| Slots::of(quotes)).hold_another_for(chars, number)
         };
         let mut missing: Vec<&str> = Vec::new();
         for number in self.numbers.iter().filter(|number| !pool.holds(number)) {
@@ -133,17 +135,17 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    pub(super) fn of(texts: &[&str]) -> Self {
+    fn of(texts: &[Numbered<'_>]) -> Self {
         let mut slots = Self { has_month: false, names: HashSet::new(), counted: HashSet::new() };
         for text in texts {
-            let chars: Vec<char> = text.chars().collect();
-            for number in numbers(text) {
+            let chars: Vec<char> = text.text.chars().collect();
+            for number in text.numbers.iter() {
                 slots.has_month |= number.is_month() && number.text.starts_with(char::is_uppercase);
                 if number.form == Form::Incidental {
-                    slots.names.insert(name_before(&chars, &number));
+                    slots.names.insert(name_before(&chars, number));
                 }
                 if !number.is_month() {
-                    slots.counted.insert(next_word(&chars, &number));
+                    slots.counted.insert(next_word(&chars, number));
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! What stands beside a number and changes it: its unit, its limit, and the other numbers of a date or a score.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -68,20 +69,33 @@ const LIMITS: [(&str, Limit); 24] = [
     ("≤", Limit::Most),
 ];
 
-/// What a text has beside its numbers.
-struct Measured {
-    number: Number,
+/// A text with its numbers, which are read once for all that is asked of them.
+pub(super) struct Numbered<'t> {
+    pub(super) text: &'t str,
+    pub(super) numbers: Cow<'t, [Number]>,
+}
+
+impl<'t> Numbered<'t> {
+    /// Reads the numbers of `text`.
+    pub(super) fn of(text: &'t str) -> Self {
+        Self { text, numbers: Cow::Owned(numbers(text)) }
+    }
+}
+
+/// What a text has beside one of its numbers.
+struct Measured<'n> {
+    number: &'n Number,
     unit: Option<usize>,
     limit: Option<Limit>,
 }
 
-fn measured(text: &str) -> Vec<Measured> {
-    let windows = Windows::of(text);
-    numbers(text)
-        .into_iter()
+fn measured<'n>(text: &'n Numbered<'_>) -> Vec<Measured<'n>> {
+    let windows = Windows::of(text.text);
+    text.numbers
+        .iter()
         .map(|number| {
             let (before, after) = windows.around(number.span);
-            Measured { unit: unit(&number, before, after), limit: limit(before), number }
+            Measured { unit: unit(number, before, after), limit: limit(before), number }
         })
         .collect()
 }
@@ -131,19 +145,19 @@ fn ends_with_words(text: &str, words: &str) -> bool {
 }
 
 /// The first number of `claim` that `texts` have with another unit or the opposite limit alone.
-pub(super) fn differing(claim: &str, texts: &[&str]) -> Option<String> {
+pub(super) fn differing(claim: &Numbered<'_>, texts: &[Numbered<'_>]) -> Option<String> {
     let mut ours = measured(claim);
     ours.retain(|one| one.unit.is_some() || one.limit.is_some());
     if ours.is_empty() {
         return None;
     }
-    let theirs: Vec<Measured> = texts.iter().flat_map(|text| measured(text)).collect();
+    let theirs: Vec<Measured<'_>> = texts.iter().flat_map(measured).collect();
     ours.iter()
         .find(|one| {
-            let mut same = theirs.iter().filter(|other| one.number.says_the_same(&other.number)).peekable();
+            let mut same = theirs.iter().filter(|other| one.number.says_the_same(other.number)).peekable();
             same.peek().is_some() && {
-                let same: Vec<&Measured> = same.collect();
-                let differs = |other: &Measured| {
+                let same: Vec<&Measured<'_>> = same.collect();
+                let differs = |other: &Measured<'_>| {
                     one.unit.is_some_and(|unit| other.unit.is_some_and(|theirs| theirs != unit))
                         || one.limit.is_some_and(|limit| other.limit.is_some_and(|theirs| theirs != limit))
                 };
@@ -154,12 +168,12 @@ pub(super) fn differing(claim: &str, texts: &[&str]) -> Option<String> {
 }
 
 /// The first score or date of `claim` of which `texts` have only the reverse: `3:2` for `2:3`, 3 April for 4 March.
-pub(super) fn reversed(claim: &str, texts: &[&str]) -> Option<String> {
+pub(super) fn reversed(claim: &Numbered<'_>, texts: &[Numbered<'_>]) -> Option<String> {
     let ours = groups(claim);
     if ours.is_empty() {
         return None;
     }
-    let theirs: Vec<Group> = texts.iter().flat_map(|text| groups(text)).collect();
+    let theirs: Vec<Group> = texts.iter().flat_map(groups).collect();
     let is_reversed = |group: &&Group| {
         let stands = |(one, other): (u32, u32)| {
             theirs.iter().any(|found| found.is_date == group.is_date && found.pairs.contains(&(one, other)))
@@ -178,8 +192,8 @@ struct Group {
     pairs: Vec<(u32, u32)>,
 }
 
-fn groups(text: &str) -> Vec<Group> {
-    let found = numbers(text);
+fn groups(text: &Numbered<'_>) -> Vec<Group> {
+    let Numbered { text, numbers: found } = text;
     if found.len() < 2 {
         return Vec::new();
     }
@@ -289,7 +303,7 @@ mod tests {
             ("It was 5 °C.", "It was 5 °F."),
             ("No more than 5 came.", "More than 5 came."),
         ] {
-            assert!(differing(claim, &[quote]).is_some(), "{claim} / {quote}");
+            assert!(differing(&Numbered::of(claim), &[Numbered::of(quote)]).is_some(), "{claim} / {quote}");
         }
     }
 
@@ -309,7 +323,7 @@ mod tests {
             ("Take 5 mg for 5 days.", "5 mg for 5 days"),
             ("It has 5 m of rope.", "5 metres of rope"),
         ] {
-            assert_eq!(differing(claim, &[quote]), None, "{claim} / {quote}");
+            assert_eq!(differing(&Numbered::of(claim), &[Numbered::of(quote)]), None, "{claim} / {quote}");
         }
     }
 
@@ -322,7 +336,7 @@ mod tests {
             ("Leeds won 3-2.", "Leeds lost 2-3."),
             ("It began on 3.4.2020.", "It began on 4 March 2020."),
         ] {
-            assert!(reversed(claim, &[quote]).is_some(), "{claim} / {quote}");
+            assert!(reversed(&Numbered::of(claim), &[Numbered::of(quote)]).is_some(), "{claim} / {quote}");
         }
         for (claim, quote) in [
             ("It began on 4 March 2020.", "It began on 2020-03-04."),
@@ -332,7 +346,7 @@ mod tests {
             ("Pages 10-15 say so.", "See pages 10–15."),
             ("It opens at 9:20.", "It opens at 9:20 and closes at 20:09."),
         ] {
-            assert_eq!(reversed(claim, &[quote]), None, "{claim} / {quote}");
+            assert_eq!(reversed(&Numbered::of(claim), &[Numbered::of(quote)]), None, "{claim} / {quote}");
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::claims::{Answer, Prepared};
 use super::exchanged::has_words_exchanged;
 use super::listed::Listed;
+use super::measures::Numbered;
 use crate::report::Span;
 use crate::text::negation::opposite;
 use crate::text::{self, Number, denies};
@@ -118,7 +119,7 @@ fn has_other_units(claim: &Listed, prepared: &Prepared) -> bool {
     prepared.numbers.len() < MOST
         && claim.numbers.len() < MOST
         && claim.numbers.iter().any(shares)
-        && claim.measured_otherwise(&[prepared.sentence.text.as_str()]).is_some()
+        && claim.measured_otherwise(&[Numbered::of(&prepared.sentence.text)]).is_some()
 }
 
 /// Whether all words are the same and the numbers are, in another order.
