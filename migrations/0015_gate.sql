@@ -144,63 +144,6 @@ comment on column analytics.gate_daily.open is 'Calls that have no answer yet.';
 comment on column analytics.gate_daily.added_ms_median is 'Median of the time beyond the judge''s own, in milliseconds; null over calls without one.';
 comment on column analytics.gate_daily.added_ms_p99 is 'The same, 99th percentile.';
 
--- Workers have no business with tokens.
-create or replace function groundcrew.grant_roles() returns text[]
-language plpgsql
-set search_path = pg_catalog
-as $$
-declare
-    wanted text;
-    relation record;
-    privileges text;
-    missing text[] := '{}';
-begin
-    foreach wanted in array array['groundcrew_worker', 'groundcrew_desk'] loop
-        if not exists (select from pg_roles where rolname = wanted) then
-            begin
-                execute format('create role %I nologin', wanted);
-            exception
-                -- Roles belong to the whole cluster: a migration of another database may have been faster.
-                when duplicate_object or unique_violation then null;
-                when insufficient_privilege then
-                    raise notice 'the role % is missing and may not be created by %', wanted, current_user
-                        using hint = format('An administrator can run: create role %I nologin; ', wanted)
-                            || 'run "groundcrew migrate" again afterwards.';
-                    missing := missing || wanted;
-                    continue;
-            end;
-        end if;
-        execute format('grant usage on schema groundcrew to %I', wanted);
-        execute format('grant execute on function groundcrew.make_partitions(integer) to %I', wanted);
-        for relation in
-            select class.relname as name
-            from pg_class as class
-            where class.relnamespace = 'groundcrew'::regnamespace and class.relkind in ('r', 'p', 'v')
-                and not class.relispartition
-        loop
-            privileges := case
-                -- Written by migrations and by `groundcrew maintain` alone.
-                when relation.name in ('_sqlx_migrations', 'body_removals') then 'select'
-                -- Read through groundcrew.traces and groundcrew.attempts.
-                when relation.name in ('trace_bodies', 'attempt_bodies') then 'insert'
-                when relation.name = 'attempts' then 'select'
-                -- What people say is the desk's, and so is who they are.
-                when relation.name = 'rulings' and wanted = 'groundcrew_worker' then 'select'
-                when relation.name = 'api_tokens' and wanted = 'groundcrew_worker' then null
-                -- Nothing is ever deleted but by `groundcrew maintain`.
-                else 'select, insert, update'
-            end;
-            execute format('revoke all on groundcrew.%I from %I', relation.name, wanted);
-            if privileges is not null then
-                execute format('grant %s on groundcrew.%I to %I', privileges, relation.name, wanted);
-            end if;
-        end loop;
-    end loop;
-    return missing;
-end
-$$;
-
-select groundcrew.grant_roles()
-from pg_advisory_xact_lock(hashtextextended('groundcrew.grant_roles', 0));
+-- Nobody has a right to the new tables yet: 0017 says who gets which.
 select groundcrew.grant_analyst()
 from pg_advisory_xact_lock(hashtextextended('groundcrew.grant_analyst', 0));
