@@ -3,24 +3,8 @@
 use axum::Json;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde::Serialize;
 use serde_json::json;
-
-/// What is wrong with one field.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Problem {
-    /// Which field, as `$.evidence[0].text`.
-    pub path: String,
-    /// What is wrong with it.
-    pub message: String,
-}
-
-impl Problem {
-    /// A problem of one field.
-    pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { path: path.into(), message: message.into() }
-    }
-}
+pub use trace::Problem;
 
 /// A request that is not carried out.
 #[derive(Debug, Clone)]

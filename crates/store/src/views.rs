@@ -321,6 +321,9 @@ pub struct ReviewItem {
     pub evidence: Value,
     /// On which list of the desk it stands: findings, failed or sample.
     pub list: String,
+    /// Order of urgency on the desk, 0 first.
+    #[serde(skip)]
+    pub rank: i16,
     /// Rises with every taking.
     pub fence: i64,
     /// Who has it.

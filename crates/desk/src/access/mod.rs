@@ -9,6 +9,7 @@ mod guard;
 mod origin;
 mod principal;
 mod proxy;
+mod secret;
 mod session;
 mod token;
 
@@ -18,8 +19,9 @@ pub(crate) use guard::{address, guard, keep, peer};
 pub(crate) use origin::is_cross_site;
 pub use principal::{Login, Principal, Role};
 pub use proxy::Proxy;
+pub(crate) use secret::{hex, secret};
 pub use session::Csrf;
-pub(crate) use session::{secret, session, session_cookie};
+pub(crate) use session::{session, session_cookie};
 pub(crate) use token::Tokens;
 pub use token::{NewToken, hash};
 

@@ -7,9 +7,9 @@ use axum::body::Body;
 use axum::extract::{FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, header};
-use rand::Rng as _;
 use sha2::{Digest, Sha256};
 
+use super::secret::{hex, same, secret};
 use crate::problem::Refusal;
 
 /// The cookie of a session. The prefix makes browsers refuse it without Secure, and from other hosts.
@@ -36,17 +36,6 @@ impl<S: Send + Sync> FromRequestParts<S> for Csrf {
         // Who sends a token sees pages too, and needs no word.
         Ok(parts.extensions.get::<Self>().cloned().unwrap_or_else(|| Self(String::new())))
     }
-}
-
-/// 256 random bits in hex.
-pub(crate) fn secret() -> String {
-    let mut bytes = [0_u8; 32];
-    rand::rng().fill_bytes(&mut bytes);
-    hex(&bytes)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |text, byte| format!("{text}{byte:02x}"))
 }
 
 /// What the session's cookie holds.
@@ -83,7 +72,7 @@ pub(crate) fn csrf(headers: &HeaderMap) -> (Csrf, Option<HeaderValue>) {
 /// # Errors
 /// 403 when it does not, 413 when the form is too long.
 pub(crate) async fn check(request: Request, word: &Csrf, limit: usize) -> Result<Request, Refusal> {
-    let is_word = |given: &str| same(given.as_bytes(), word.0.as_bytes());
+    let is_word = |given: &str| same(given, &word.0);
     let in_header = request.headers().get(CSRF_HEADER).and_then(|value| value.to_str().ok());
     if let Some(given) = in_header {
         return if is_word(given) { Ok(request) } else { Err(missing()) };
@@ -104,12 +93,6 @@ fn missing() -> Refusal {
     Refusal::forbidden(
         "the request does not come from a page of the desk, or the page is too old: load it again",
     )
-}
-
-/// Compares without telling by the time it takes where the first difference is.
-fn same(one: &[u8], other: &[u8]) -> bool {
-    one.len() == other.len()
-        && one.iter().zip(other).fold(0, |found, (one, other)| found | (one ^ other)) == 0
 }
 
 #[cfg(test)]

@@ -8,12 +8,12 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rand::Rng as _;
 use sha2::{Digest, Sha256};
 use store::Store;
 use tokio::time::Instant;
 
 use super::principal::{Login, Principal, Role};
+use super::secret::secret;
 
 /// What every token begins with, so that scanners for leaked secrets can find one.
 const PREFIX: &str = "gc_";
@@ -35,9 +35,7 @@ pub struct NewToken(String);
 impl NewToken {
     /// A token from the operating system's random numbers.
     pub fn make() -> Self {
-        let mut bytes = [0_u8; 32];
-        rand::rng().fill_bytes(&mut bytes);
-        Self(bytes.iter().fold(PREFIX.to_owned(), |token, byte| format!("{token}{byte:02x}")))
+        Self(format!("{PREFIX}{}", secret()))
     }
 
     /// The token itself.

@@ -212,14 +212,14 @@ fn deadline(
 }
 
 /// Adds problems of the trace under the paths that the caller knows. What is said already is not said twice.
-fn add(problems: &mut Vec<Problem>, found: Vec<trace::Problem>) {
+fn add(problems: &mut Vec<Problem>, found: Vec<Problem>) {
     for problem in found {
         let path = match problem.path.strip_prefix("$.retrieval.chunks") {
             Some(rest) => format!("$.evidence{rest}"),
-            None => problem.path,
+            None => problem.path.clone(),
         };
         if !problems.iter().any(|known| known.path == path) {
-            problems.push(Problem::new(path, problem.message));
+            problems.push(Problem { path, ..problem });
         }
     }
 }

@@ -5,6 +5,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use sha2::{Digest, Sha256};
 
+use crate::access::hex;
 use crate::routes::{Least, Route};
 
 const STYLE: &str = include_str!("../../assets/desk.css");
@@ -34,5 +35,5 @@ fn serve(kind: &'static str, text: &'static str) -> Response {
 /// Changes with the assets, so that no browser shows a page with yesterday's script.
 pub(super) fn version() -> String {
     let digest = Sha256::digest([STYLE.as_bytes(), SCRIPT.as_bytes()].concat());
-    digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+    hex(&digest[..6])
 }

@@ -1,7 +1,7 @@
 //! Messages that were given up on.
 
 use askama::Template;
-use axum::extract::{Form, Path, Query as Params, State};
+use axum::extract::{Form, Query as Params, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
@@ -11,7 +11,7 @@ use serde_json::Value;
 use store::DeadLetterView;
 
 use super::frame::{Frame, moment, render};
-use super::{form, page};
+use super::{About, form, page};
 use crate::access::{Csrf, Principal, Role};
 use crate::problem::Refusal;
 use crate::review::{DeadQuery, letter, letters, send_again, throw_away};
@@ -92,30 +92,19 @@ async fn list(
     Ok(render(StatusCode::OK, &ListPage { frame, status, rows: letters.iter().map(row).collect() }))
 }
 
-async fn show(
-    State(desk): State<Desk>,
-    asker: Principal,
-    csrf: Csrf,
-    Path(id): Path<String>,
-) -> Result<Response, Refusal> {
-    answer(&desk, &asker, &csrf, &id, None).await
+async fn show(about: About) -> Result<Response, Refusal> {
+    answer(&about, None).await
 }
 
-async fn answer(
-    desk: &Desk,
-    asker: &Principal,
-    csrf: &Csrf,
-    id: &str,
-    refusal: Option<Refusal>,
-) -> Result<Response, Refusal> {
-    let letter = letter(desk, asker, id).await?;
+async fn answer(about: &About, refusal: Option<&Refusal>) -> Result<Response, Refusal> {
+    let letter = letter(&about.desk, &about.asker, &about.id).await?;
     let body = letter.body.clone().unwrap_or_default();
     let text =
         |problem: &Value, key: &str| visible(problem.get(key).and_then(Value::as_str).unwrap_or_default());
     let problems = letter.problems.as_array().into_iter().flatten();
-    let status = refusal.as_ref().map_or(StatusCode::OK, Refusal::status);
+    let status = refusal.map_or(StatusCode::OK, Refusal::status);
     let page = LetterPage {
-        frame: Frame::new("Dead letter", "dead", asker, csrf).with_error(refusal.as_ref()),
+        frame: Frame::new("Dead letter", "dead", &about.asker, &about.csrf).with_error(refusal),
         kinds: if letter.kinds.is_empty() {
             "those that the trace asks for".to_owned()
         } else {
@@ -134,28 +123,21 @@ async fn answer(
     Ok(render(status, &page))
 }
 
-async fn replay(
-    State(desk): State<Desk>,
-    asker: Principal,
-    csrf: Csrf,
-    Path(id): Path<String>,
-    Form(form): Form<NoteForm>,
-) -> Result<Response, Refusal> {
-    match send_again(&desk, &asker, &id, Some(form.note.trim()).filter(|note| !note.is_empty())).await {
+/// Back to the list when something was done, or the page with why it was not.
+async fn back<T>(about: &About, done: Result<T, Refusal>) -> Result<Response, Refusal> {
+    match done {
         Ok(_) => Ok(Redirect::to("/dead-letters").into_response()),
-        Err(refusal) => answer(&desk, &asker, &csrf, &id, Some(refusal)).await,
+        Err(refusal) => answer(about, Some(&refusal)).await,
     }
 }
 
-async fn discard(
-    State(desk): State<Desk>,
-    asker: Principal,
-    csrf: Csrf,
-    Path(id): Path<String>,
-    Form(form): Form<NoteForm>,
-) -> Result<Response, Refusal> {
-    match throw_away(&desk, &asker, &id, Some(&form.note)).await {
-        Ok(()) => Ok(Redirect::to("/dead-letters").into_response()),
-        Err(refusal) => answer(&desk, &asker, &csrf, &id, Some(refusal)).await,
-    }
+async fn replay(about: About, Form(form): Form<NoteForm>) -> Result<Response, Refusal> {
+    let note = Some(form.note.trim()).filter(|note| !note.is_empty());
+    let done = send_again(&about.desk, &about.asker, &about.id, note).await;
+    back(&about, done).await
+}
+
+async fn discard(about: About, Form(form): Form<NoteForm>) -> Result<Response, Refusal> {
+    let done = throw_away(&about.desk, &about.asker, &about.id, Some(&form.note)).await;
+    back(&about, done).await
 }

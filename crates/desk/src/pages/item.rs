@@ -1,6 +1,6 @@
 //! One item: what was asked, what was answered, what it rests on, what the judge said, and what people say.
 
-use axum::extract::{Form, Path, State};
+use axum::extract::Form;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
@@ -9,13 +9,12 @@ use serde::Deserialize;
 
 use super::frame::{Frame, render};
 use super::item_page::ItemPage;
-use super::{form, page};
-use crate::access::{Csrf, Principal, Role};
+use super::{About, form, page};
+use crate::access::Role;
 use crate::problem::{Problem, Refusal};
 use crate::review::act;
 use crate::review::body::{CloseBody, RulingBody, Word};
 use crate::routes::Route;
-use crate::state::Desk;
 
 pub(super) fn routes() -> Vec<Route> {
     let act = |path, about, handler| form(path, Role::Reviewer, about, handler);
@@ -30,24 +29,13 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-async fn show(
-    State(desk): State<Desk>,
-    asker: Principal,
-    csrf: Csrf,
-    Path(id): Path<String>,
-) -> Result<Response, Refusal> {
-    answer(&desk, &asker, &csrf, &id, None).await
+async fn show(about: About) -> Result<Response, Refusal> {
+    answer(&about, None).await
 }
 
 /// The page, with what went wrong with what was just tried.
-async fn answer(
-    desk: &Desk,
-    asker: &Principal,
-    csrf: &Csrf,
-    id: &str,
-    refusal: Option<&Refusal>,
-) -> Result<Response, Refusal> {
-    let item = act::view(desk, asker, id).await?;
+async fn answer(about: &About, refusal: Option<&Refusal>) -> Result<Response, Refusal> {
+    let item = act::view(&about.desk, &about.asker, &about.id).await?;
     let tab = match (item.end.is_some(), item.list.as_str()) {
         (true, _) => "closed",
         (_, "failed") => "failed",
@@ -55,22 +43,16 @@ async fn answer(
         _ => "findings",
     };
     let title = visible(&item.trace_id);
-    let frame = Frame::new(title, tab, asker, csrf).with_error(refusal);
+    let frame = Frame::new(title, tab, &about.asker, &about.csrf).with_error(refusal);
     let status = refusal.map_or(StatusCode::OK, Refusal::status);
     Ok(render(status, &ItemPage::new(&item, frame)))
 }
 
-/// Back to the page when something was done, or the page with why it was not.
-async fn back(
-    desk: &Desk,
-    asker: &Principal,
-    csrf: &Csrf,
-    id: &str,
-    done: Result<String, Refusal>,
-) -> Result<Response, Refusal> {
+/// Back to the page, at `place`, when something was done; or the page with why it was not.
+async fn back<T>(about: &About, done: Result<T, Refusal>, place: &str) -> Result<Response, Refusal> {
     match done {
-        Ok(place) => Ok(Redirect::to(&format!("/items/{id}{place}")).into_response()),
-        Err(refusal) => answer(desk, asker, csrf, id, Some(&refusal)).await,
+        Ok(_) => Ok(Redirect::to(&format!("/items/{}{place}", about.id)).into_response()),
+        Err(refusal) => answer(about, Some(&refusal)).await,
     }
 }
 
@@ -148,77 +130,43 @@ impl ActForm {
     }
 }
 
-async fn take(
-    State(desk): State<Desk>,
-    asker: Principal,
-    csrf: Csrf,
-    Path(id): Path<String>,
-) -> Result<Response, Refusal> {
-    let done = act::take(&desk, &asker, &id).await.map(|_| String::new());
-    back(&desk, &asker, &csrf, &id, done).await
+async fn take(about: About) -> Result<Response, Refusal> {
+    let done = act::take(&about.desk, &about.asker, &about.id).await;
+    back(&about, done, "").await
 }
 
-async fn give_back(
-    State(desk): State<Desk>,
-    asker: Principal,
-    Path(id): Path<String>,
-    Form(form): Form<ActForm>,
-) -> Result<Response, Refusal> {
-    act::give_back(&desk, &asker, &id, form.fence()).await?;
+async fn give_back(about: About, Form(form): Form<ActForm>) -> Result<Response, Refusal> {
+    act::give_back(&about.desk, &about.asker, &about.id, form.fence()).await?;
     Ok(Redirect::to("/queue").into_response())
 }
 
-async fn rule(
-    State(desk): State<Desk>,
-    asker: Principal,
-    csrf: Csrf,
-    Path(id): Path<String>,
-    Form(form): Form<ActForm>,
-) -> Result<Response, Refusal> {
+async fn rule(about: About, Form(form): Form<ActForm>) -> Result<Response, Refusal> {
     let done = match form.ruling() {
-        Ok(body) => act::rule(&desk, &asker, &id, &body).await.map(|_| form.place()),
+        Ok(body) => act::rule(&about.desk, &about.asker, &about.id, &body).await,
         Err(refusal) => Err(refusal),
     };
-    back(&desk, &asker, &csrf, &id, done).await
+    back(&about, done, &form.place()).await
 }
 
-async fn close(
-    State(desk): State<Desk>,
-    asker: Principal,
-    csrf: Csrf,
-    Path(id): Path<String>,
-    Form(form): Form<ActForm>,
-) -> Result<Response, Refusal> {
+async fn close(about: About, Form(form): Form<ActForm>) -> Result<Response, Refusal> {
     let body = CloseBody {
         fence: form.fence(),
         faithful: form.faithful(),
         decision: audit::review::FinalDecision::parse(&form.decision),
         note: form.note(),
     };
-    let done = act::close(&desk, &asker, &id, &body).await.map(|_| String::new());
-    back(&desk, &asker, &csrf, &id, done).await
+    let done = act::close(&about.desk, &about.asker, &about.id, &body).await;
+    back(&about, done, "").await
 }
 
-async fn retry(
-    State(desk): State<Desk>,
-    asker: Principal,
-    csrf: Csrf,
-    Path(id): Path<String>,
-    Form(form): Form<ActForm>,
-) -> Result<Response, Refusal> {
+async fn retry(about: About, Form(form): Form<ActForm>) -> Result<Response, Refusal> {
     let note = form.note();
-    let done = act::retry(&desk, &asker, &id, form.fence(), note.as_deref()).await.map(|_| String::new());
-    back(&desk, &asker, &csrf, &id, done).await
+    let done = act::retry(&about.desk, &about.asker, &about.id, form.fence(), note.as_deref()).await;
+    back(&about, done, "").await
 }
 
-async fn dismiss(
-    State(desk): State<Desk>,
-    asker: Principal,
-    csrf: Csrf,
-    Path(id): Path<String>,
-    Form(form): Form<ActForm>,
-) -> Result<Response, Refusal> {
+async fn dismiss(about: About, Form(form): Form<ActForm>) -> Result<Response, Refusal> {
     let note = form.note();
-    let done = act::dismiss(&desk, &asker, &id, form.fence(), note.as_deref()).await.map(|_| String::new());
-    back(&desk, &asker, &csrf, &id, done).await
+    let done = act::dismiss(&about.desk, &about.asker, &about.id, form.fence(), note.as_deref()).await;
+    back(&about, done, "").await
 }

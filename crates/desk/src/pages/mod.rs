@@ -13,13 +13,16 @@ mod login;
 mod marks;
 mod queue;
 
-use axum::extract::Request;
+use axum::RequestPartsExt as _;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{FromRequestParts, Path, Request};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::MethodRouter;
 
-use crate::access::Role;
+use crate::access::{Csrf, Principal, Role};
 use crate::problem::Refusal;
 use crate::routes::{Least, Route};
 use crate::state::Desk;
@@ -31,6 +34,25 @@ pub(crate) fn routes() -> Vec<Route> {
     routes.extend(item::routes());
     routes.extend(dead::routes());
     routes
+}
+
+/// A request about one thing: who asks for it, and what stands in its path.
+struct About {
+    desk: Desk,
+    asker: Principal,
+    csrf: Csrf,
+    id: String,
+}
+
+impl FromRequestParts<Desk> for About {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, desk: &Desk) -> Result<Self, Response> {
+        let asker = parts.extract().await.map_err(Refusal::into_response)?;
+        let csrf = parts.extract().await.map_err(Refusal::into_response)?;
+        let Path(id) = parts.extract().await.map_err(PathRejection::into_response)?;
+        Ok(Self { desk: desk.clone(), asker, csrf, id })
+    }
 }
 
 fn page(path: &'static str, about: &'static str, handler: MethodRouter<Desk>) -> Route {

@@ -4,7 +4,7 @@ use askama::Template;
 use axum::extract::{Query as Params, State};
 use axum::http::StatusCode;
 use axum::response::{Redirect, Response};
-use axum::routing::get;
+use axum::routing::{MethodRouter, get};
 use chrono::Utc;
 use outcomes::highlight::visible;
 
@@ -19,10 +19,10 @@ use crate::state::Desk;
 pub(super) fn routes() -> Vec<Route> {
     vec![
         page("/", "the first page: what waits", get(async || Redirect::to("/queue"))),
-        page("/queue", "findings that wait, by urgency and age", get(findings)),
-        page("/failed", "audits whose replies could not be used", get(failed)),
-        page("/sample", "passed audits to look at without the verdict", get(sample)),
-        page("/closed", "reviews that have ended", get(closed)),
+        page("/queue", "findings that wait, by urgency and age", list("findings")),
+        page("/failed", "audits whose replies could not be used", list("failed")),
+        page("/sample", "passed audits to look at without the verdict", list("sample")),
+        page("/closed", "reviews that have ended", list("closed")),
     ]
 }
 
@@ -76,40 +76,11 @@ struct Chip {
     is_on: bool,
 }
 
-async fn findings(
-    state: State<Desk>,
-    asker: Principal,
-    csrf: Csrf,
-    query: Params<Query>,
-) -> Result<Response, Refusal> {
-    show(state.0, asker, csrf, query.0, "findings").await
-}
-
-async fn failed(
-    state: State<Desk>,
-    asker: Principal,
-    csrf: Csrf,
-    query: Params<Query>,
-) -> Result<Response, Refusal> {
-    show(state.0, asker, csrf, query.0, "failed").await
-}
-
-async fn sample(
-    state: State<Desk>,
-    asker: Principal,
-    csrf: Csrf,
-    query: Params<Query>,
-) -> Result<Response, Refusal> {
-    show(state.0, asker, csrf, query.0, "sample").await
-}
-
-async fn closed(
-    state: State<Desk>,
-    asker: Principal,
-    csrf: Csrf,
-    query: Params<Query>,
-) -> Result<Response, Refusal> {
-    show(state.0, asker, csrf, query.0, "closed").await
+/// The handler of the page that shows `name`.
+fn list(name: &'static str) -> MethodRouter<Desk> {
+    get(async move |State(desk): State<Desk>, asker: Principal, csrf: Csrf, Params(query): Params<Query>| {
+        show(desk, asker, csrf, query, name).await
+    })
 }
 
 async fn show(

@@ -179,18 +179,10 @@ pub(crate) fn show(detail: &ReviewDetail, asker: &str, due: Due) -> ItemView {
     let opinion_given = detail.opinions.iter().any(|opinion| opinion.reviewer == asker);
     let has_ruled = detail.rulings.iter().any(|it| it.reviewer == asker && it.ruling == "overall");
     let revealed = list != List::Sample || closed || has_ruled;
-    let rank = if item.urgent {
-        0
-    } else {
-        match (item.severity.as_deref(), list) {
-            (Some("critical"), _) => 1,
-            (Some("major"), _) | (_, List::Failed) => 2,
-            _ => 3,
-        }
-    };
-    let due_at = due.at(rank, item.created_at);
+    let due_at = due.at(item.rank, item.created_at);
     let decoded = detail.trace.payload.as_deref().map(trace::decode);
     let trace = decoded.as_ref().and_then(|decoded| decoded.as_ref().ok());
+    let passages = passages(detail, trace);
     ItemView {
         review_item: item.id.to_string(),
         audit_id: item.audit_id.to_string(),
@@ -209,8 +201,8 @@ pub(crate) fn show(detail: &ReviewDetail, asker: &str, due: Due) -> ItemView {
         due_at,
         overdue: !closed && due_at < detail.read_at,
         revealed,
-        trace: trace_part(detail, trace, list),
-        report: revealed.then(|| report(detail, trace, asker, closed)).flatten(),
+        trace: trace_part(detail, trace, &passages, list),
+        report: revealed.then(|| report(detail, &passages, asker, closed)).flatten(),
         rulings: seen.iter().map(|ruling| RulingPart::of(ruling, &detail.rulings)).collect(),
         end: end(detail),
         opinion_given: opinion_given && !closed,
@@ -224,14 +216,18 @@ fn passages<'a>(detail: &ReviewDetail, trace: Option<&'a Trace>) -> Vec<audit::P
     trace.map(|trace| basis.passages(trace)).unwrap_or_default()
 }
 
-fn trace_part(detail: &ReviewDetail, trace: Option<&Trace>, list: List) -> TracePart {
+fn trace_part(
+    detail: &ReviewDetail,
+    trace: Option<&Trace>,
+    passages: &[audit::Passage<'_>],
+    list: List,
+) -> TracePart {
     let stored = &detail.trace;
     let missing = match (&stored.payload, trace) {
         (None, _) => Some("The message was removed by age.".to_owned()),
         (Some(_), None) => Some("The message cannot be read any more.".to_owned()),
         (Some(_), Some(_)) => None,
     };
-    let passages = passages(detail, trace);
     let raw = stored.payload.as_deref().filter(|_| list == List::Failed);
     TracePart {
         query: stored.query.clone().unwrap_or_default(),
@@ -249,14 +245,18 @@ fn trace_part(detail: &ReviewDetail, trace: Option<&Trace>, list: List) -> Trace
     }
 }
 
-fn report(detail: &ReviewDetail, trace: Option<&Trace>, asker: &str, closed: bool) -> Option<ReportPart> {
+fn report(
+    detail: &ReviewDetail,
+    passages: &[audit::Passage<'_>],
+    asker: &str,
+    closed: bool,
+) -> Option<ReportPart> {
     let audit = detail.trace.audits.iter().find(|audit| audit.id == detail.item.audit_id)?;
     let words = |value: &Value, key: &str| -> Vec<String> {
         let each = value.as_array().into_iter().flatten();
         each.filter_map(|it| it.get(key)?.as_str()).map(str::to_owned).collect()
     };
     let doubts: Vec<Value> = audit.doubts.as_array().cloned().unwrap_or_default();
-    let passages = passages(detail, trace);
     let verdict = |claim: &store::ClaimView| {
         let severity = claim.severity.as_deref().and_then(Severity::parse);
         (Verdict::parse(&claim.verdict).unwrap_or(Verdict::Unsupported), severity)
@@ -269,7 +269,7 @@ fn report(detail: &ReviewDetail, trace: Option<&Trace>, asker: &str, closed: boo
     );
     let said = Said::of(detail, asker, closed);
     let mut claims: Vec<ClaimPart> =
-        audit.claims.iter().map(|claim| ClaimPart::of(claim, &doubts, &passages)).collect();
+        audit.claims.iter().map(|claim| ClaimPart::of(claim, &doubts, passages)).collect();
     for claim in &mut claims {
         claim.is_flag = judged.flags.contains(&Target::Claim(claim.index));
         claim.ruling = said.decision(Target::Claim(claim.index));
