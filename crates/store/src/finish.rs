@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use audit::record::Ending;
+use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool, Row};
 use uuid::Uuid;
 
@@ -13,7 +15,7 @@ use crate::rows::{
     AuditRow, ClaimRow, EventRow, GateCallRow, OmissionRow, ReviewRow, StoredAttempt, StoredTrace,
     stored_attempts, stored_trace,
 };
-use crate::{Error, Result, Store, usage};
+use crate::{Error, OutboxRow, Result, Store, usage};
 
 /// What became of an ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,19 +60,38 @@ impl Store {
     /// is tried; its neighbours in the batch are not affected.
     pub async fn finish(&self, ending: &Ending) -> Result<Finished> {
         // Compression is the caller's work, so that it is spread over all threads.
-        self.endings().ask(Prepared::new(ending)?).await
+        self.endings().ask(Prepared::new(ending, None)?).await
+    }
+
+    /// Ends an audit as [`Store::finish`] does, and gives its messages to the caller, who publishes them at once and
+    /// marks them: nobody else leases them for `lease_for`, counted from the call. None when nothing was committed.
+    ///
+    /// # Errors
+    /// As [`Store::finish`]. What was committed in spite of an error goes out when the lease is over.
+    pub async fn finish_in_hand(
+        &self,
+        ending: &Ending,
+        lease_for: Duration,
+    ) -> Result<(Finished, Vec<OutboxRow>)> {
+        let prepared = Prepared::new(ending, Some(Utc::now() + lease_for))?;
+        let messages = prepared.events.iter().map(OutboxRow::from).collect();
+        Ok(match self.endings().ask(prepared).await? {
+            Finished::Committed => (Finished::Committed, messages),
+            other => (other, Vec::new()),
+        })
     }
 }
 
 impl Prepared {
-    fn new(ending: &Ending) -> Result<Self> {
+    fn new(ending: &Ending, leased_until: Option<DateTime<Utc>>) -> Result<Self> {
         let id = ending.key.id();
         let report = ending.report.as_ref();
         let claims = report.map(|report| report.claims.as_slice()).unwrap_or_default();
         let omissions = report.map(|report| report.omissions.as_slice()).unwrap_or_default();
         let trace = stored_trace(&ending.key, &ending.trace)?;
         let attempts = stored_attempts(id, &ending.attempts)?;
-        let events: Vec<_> = ending.events.iter().map(|event| EventRow::new(ending, event)).collect();
+        let events: Vec<_> =
+            ending.events.iter().map(|event| EventRow::new(ending, event, leased_until)).collect();
         // The answer, the replies' words and the messages repeat what the bodies hold.
         let bytes = trace.body.payload.len()
             + trace.row.answer.as_deref().map_or(0, str::len)

@@ -8,6 +8,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
+use crate::rows::EventRow;
 use crate::{Error, Outcome, Result, Store};
 
 /// A message to publish.
@@ -32,6 +33,22 @@ pub struct OutboxRow {
     pub created_at: DateTime<Utc>,
     /// How often it was leased, this time included.
     pub attempts: i32,
+}
+
+impl From<&EventRow> for OutboxRow {
+    fn from(row: &EventRow) -> Self {
+        Self {
+            id: row.id,
+            audit_id: row.audit_id,
+            exchange: row.exchange.clone(),
+            routing_key: row.routing_key.clone(),
+            correlation_id: row.correlation_id.clone(),
+            body: row.body.clone(),
+            headers: None,
+            created_at: row.created_at,
+            attempts: row.attempts,
+        }
+    }
 }
 
 /// What waits in the outbox.

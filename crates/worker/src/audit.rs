@@ -1,6 +1,7 @@
 //! One audit kind of one delivery: look up, run, commit.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use ::audit::prompt::PromptError;
 use ::audit::record::{AuditKey, Ending, Known, Opening, TraceRecord};
@@ -133,21 +134,19 @@ async fn attempt(
     let sink = Durable::new(&context.store, &context.purses, project, abort);
     match context.runner.run_on(delivery, circumstances.terms, &sink, abort).await {
         Ok(Run::Ended(ending)) => {
-            let mut tries = 0_u32;
+            let (mut tries, mut leased) = (0_u32, Instant::now());
+            let lease = context.settings.relay.lease;
             let finished = persist("committing an audit", abort, || {
-                tries += 1;
-                context.store.finish(&ending)
+                (tries, leased) = (tries + 1, Instant::now());
+                context.store.finish_in_hand(&ending, lease)
             });
-            let finished = finished.await?;
+            let (finished, messages) = finished.await?;
             match finished {
                 // The answer to an earlier try was lost and its commit was not: this end is our own, and no duplicate.
-                Finished::AlreadyEnded if tries > 1 => {
-                    context.hurry_relay();
-                    Ok(Fate::Ended)
-                }
+                Finished::AlreadyEnded if tries > 1 => Ok(Fate::Ended),
                 Finished::Committed => {
                     count_end(kind, &ending);
-                    context.hurry_relay();
+                    context.relay.hand_over(messages, leased + lease);
                     Ok(Fate::Ended)
                 }
                 Finished::AlreadyEnded => already_ended(context, &key, record, circumstances, abort).await,

@@ -1,10 +1,14 @@
 //! Publishes the outbox: leased batches, confirms, and no transaction held meanwhile.
+//!
+//! What this worker commits is leased by the commit itself and handed over in memory, so that it goes out at once and
+//! without a query. What others have left, and what was handed over in vain, is leased from the table.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use queue::{Envelope, Lane, Message, PublishError, Target, exchange};
 use serde_json::Value;
 use store::{OutboxRow, Outcome};
+use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -14,8 +18,77 @@ use durable::{chain, persist};
 /// How long a message that the broker did not take waits before the next try.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
-/// Publishes until the stop, and once more after it for what the last commits wrote.
+/// How many messages may wait in memory. More than that means that the broker takes none; they wait in the table then.
+const MOST_HANDED_OVER: usize = 4096;
+
+/// How many batches of handed over messages may wait for their confirms at the same time.
+const HANDS: usize = 2;
+
+/// A message and the end of its lease.
+type HandedOver = (OutboxRow, Instant);
+
+/// Takes messages from those who committed them.
+#[derive(Debug)]
+pub(crate) struct Relay {
+    waiting: mpsc::Sender<HandedOver>,
+    taking: Mutex<mpsc::Receiver<HandedOver>>,
+}
+
+impl Relay {
+    pub(crate) fn new() -> Self {
+        let (waiting, taking) = mpsc::channel(MOST_HANDED_OVER);
+        Self { waiting, taking: Mutex::new(taking) }
+    }
+
+    /// Has messages published that are leased until then.
+    pub(crate) fn hand_over(&self, messages: Vec<OutboxRow>, leased_until: Instant) {
+        for message in messages {
+            // A full channel is no error: the message is in the table, and free when its lease is over.
+            if self.waiting.try_send((message, leased_until)).is_err() {
+                metrics::counter!("groundcrew_outbox_messages_total", "outcome" => "left").increment(1);
+            }
+        }
+    }
+
+    /// The messages that wait, at least one; none when `stop` was cancelled and all are out.
+    async fn take(&self, most: usize, stop: &CancellationToken) -> Vec<HandedOver> {
+        let mut taking = self.taking.lock().await;
+        let mut batch = Vec::new();
+        tokio::select! {
+            biased;
+            _ = taking.recv_many(&mut batch, most) => {}
+            () = stop.cancelled() => {}
+        }
+        batch
+    }
+}
+
+/// Publishes until the stop, and after it what the last commits wrote.
 pub(crate) async fn run(context: &Context, stop: &CancellationToken) {
+    let hands = (0..HANDS).map(|_| publish_handed_over(context, stop));
+    tokio::join!(futures_util::future::join_all(hands), publish_leased(context, stop));
+}
+
+/// Publishes what this worker has committed.
+async fn publish_handed_over(context: &Context, stop: &CancellationToken) {
+    let most = usize::try_from(context.settings.relay.batch).unwrap_or(usize::MAX);
+    loop {
+        let batch = context.relay.take(most, stop).await;
+        if batch.is_empty() {
+            return;
+        }
+        // Half of a lease is longer than a publish may take. What has waited longer may be another's by then.
+        let spare = Instant::now() + context.settings.relay.lease / 2;
+        let rows: Vec<OutboxRow> =
+            batch.into_iter().filter(|(_, until)| *until > spare).map(|(row, _)| row).collect();
+        if !rows.is_empty() {
+            send(context, rows, stop).await;
+        }
+    }
+}
+
+/// Publishes what is in the table and nobody has in hand.
+async fn publish_leased(context: &Context, stop: &CancellationToken) {
     loop {
         let stopping = stop.is_cancelled();
         let moved = pass(context, stop).await;
@@ -25,7 +98,6 @@ pub(crate) async fn run(context: &Context, stop: &CancellationToken) {
         if moved == 0 {
             tokio::select! {
                 () = stop.cancelled() => {}
-                () = context.outbox.notified() => {}
                 () = tokio::time::sleep(context.settings.relay.poll) => {}
             }
         }
@@ -43,9 +115,11 @@ async fn pass(context: &Context, stop: &CancellationToken) -> usize {
             return 0;
         }
     };
-    if rows.is_empty() {
-        return 0;
-    }
+    if rows.is_empty() { 0 } else { send(context, rows, stop).await }
+}
+
+/// Publishes leased rows and notes what became of them. Returns how many were settled.
+async fn send(context: &Context, rows: Vec<OutboxRow>, stop: &CancellationToken) -> usize {
     let (sent, failed) = publish(context, rows).await;
     let settled = sent.len();
     if !sent.is_empty() {

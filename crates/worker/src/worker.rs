@@ -8,13 +8,14 @@ use durable::{Purses, calibration, chain};
 use queue::{Connection, Consumer, Lane, Publisher, Source, topology};
 use runner::Runner;
 use store::Store;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::flow::{self, Flow};
 use crate::health::Health;
 use crate::rates::Rates;
+use crate::relay::Relay;
 use crate::settings::Settings;
 use crate::vitals::Vitals;
 use crate::{dead, fleet, lane, relay};
@@ -62,17 +63,11 @@ pub(crate) struct Context {
     pub(crate) runner: Runner,
     /// Calls that are reserved for projects with a cap.
     pub(crate) purses: Purses,
-    /// Hurries the relay; it looks at the table by itself as well.
-    pub(crate) outbox: Notify,
+    /// Messages that were committed just now, on their way out.
+    pub(crate) relay: Relay,
     pub(crate) flow: watch::Sender<Flow>,
     pub(crate) vitals: Vitals,
     pub(crate) rates: Rates,
-}
-
-impl Context {
-    pub(crate) fn hurry_relay(&self) {
-        self.outbox.notify_one();
-    }
 }
 
 impl Worker {
@@ -104,7 +99,7 @@ impl Worker {
             store,
             publisher,
             runner,
-            outbox: Notify::new(),
+            relay: Relay::new(),
             // Nothing is taken before it is known whether the fleet is paused.
             flow: watch::Sender::new(Flow::Paused),
             vitals: Vitals::new(),

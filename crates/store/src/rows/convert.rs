@@ -3,6 +3,7 @@
 use audit::policy::Class;
 use audit::record::{Attempt, AuditKey, Ending, Event, Opening, TraceRecord, derived_id};
 use audit::{Claim, Omission, Report, Verdict};
+use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::{
@@ -331,8 +332,11 @@ impl ReviewRow {
 }
 
 impl EventRow {
-    pub(crate) fn new(ending: &Ending, event: &Event) -> Self {
+    /// A message that waits for a relay or, when there is a lease, that its writer sends itself.
+    pub(crate) fn new(ending: &Ending, event: &Event, leased_until: Option<DateTime<Utc>>) -> Self {
         Self {
+            leased_until,
+            attempts: i32::from(leased_until.is_some()),
             id: event.id,
             audit_id: Some(ending.key.id()),
             exchange: clean(&event.exchange),

@@ -300,6 +300,8 @@ table! {
         body: Vec<u8> = "bytea",
         created_at: DateTime<Utc> = "timestamptz",
         available_at: DateTime<Utc> = "timestamptz",
+        leased_until: Option<DateTime<Utc>> = "timestamptz",
+        attempts: i32 = "int4",
     }
 }
 

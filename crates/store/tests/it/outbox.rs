@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use store::{Outcome, Store};
+use store::{Finished, OutboxRow, Outcome, Store};
 
 use crate::fixture::{Database, in_database};
 use crate::sample::{passed, trace};
@@ -49,6 +49,31 @@ async fn relays_lease_different_messages() {
         }
         assert!(store.lease(50, LONG).await.unwrap().is_empty());
         other.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_writer_keeps_in_hand_is_nobody_elses_until_its_lease_is_over() {
+    in_database(|database, store| async move {
+        let ending = passed(&trace("t"));
+        let (finished, mine) = store.finish_in_hand(&ending, LONG).await.unwrap();
+        assert_eq!((finished, mine.len()), (Finished::Committed, ending.events.len()));
+        assert!(store.lease(10, LONG).await.unwrap().is_empty());
+        assert_eq!(store.outbox_depth().await.unwrap().unsent, 1);
+        // Whoever ends it again gets nothing to publish.
+        let again = store.finish_in_hand(&ending, LONG).await.unwrap();
+        assert_eq!(again, (Finished::AlreadyEnded, Vec::new()));
+
+        // A writer that dies leaves its messages to others, as they were.
+        expire_leases(&database).await;
+        let left = store.lease(10, LONG).await.unwrap();
+        let as_mine =
+            |row: &OutboxRow| OutboxRow { attempts: 1, created_at: mine[0].created_at, ..row.clone() };
+        assert_eq!(left.iter().map(as_mine).collect::<Vec<_>>(), mine);
+        assert_eq!(left[0].attempts, 2);
+        store.mark_sent(&[(mine[0].id, Outcome::Confirmed)]).await.unwrap();
+        assert_eq!(store.outbox_depth().await.unwrap().unsent, 0);
     })
     .await;
 }

@@ -21,7 +21,7 @@ use runner::memory::MemorySink;
 use serde_json::{Value, json};
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
-use store::{Outcome, Store};
+use store::{OutboxRow, Outcome, Store};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -154,8 +154,8 @@ enum Writer {
     SameWrites {
         store: Store,
         template: Arc<Ending>,
-        relay: CancellationToken,
-        relaying: Arc<tokio::sync::Notify>,
+        outbox: mpsc::Sender<OutboxRow>,
+        relay: Arc<tokio::task::JoinHandle<()>>,
     },
 }
 
@@ -179,10 +179,9 @@ impl Writer {
             }
             Floor::SameWrites => {
                 let store = Store::connect(&store::Settings::new(url)).expect("a pool can be made");
-                let relay = CancellationToken::new();
-                let relaying = Arc::new(tokio::sync::Notify::new());
-                tokio::spawn(publish_outbox(store.clone(), relay.clone(), Arc::clone(&relaying)));
-                Self::SameWrites { store, template, relay, relaying }
+                let (outbox, waiting) = mpsc::channel(4096);
+                let relay = Arc::new(tokio::spawn(publish_outbox(store.clone(), waiting)));
+                Self::SameWrites { store, template, outbox, relay }
             }
         }
     }
@@ -194,9 +193,12 @@ impl Writer {
                 sender.send((delivery, reply, done)).await.expect("the writers live");
                 written.await.expect("the row is written");
             }
-            Self::SameWrites { store, template, .. } => {
+            Self::SameWrites { store, template, outbox, .. } => {
                 let ending = another(template, &delivery.data, reply);
-                store.finish(&ending).await.expect("the audit is written");
+                let finished = store.finish_in_hand(&ending, Duration::from_secs(60)).await;
+                for message in finished.expect("the audit is written").1 {
+                    outbox.send(message).await.expect("the relay lives");
+                }
                 delivery.acker.ack(BasicAckOptions::default()).await.expect("an ack");
             }
         }
@@ -204,9 +206,10 @@ impl Writer {
 
     /// Waits until all messages of the outbox are out.
     async fn finish(self) {
-        if let Self::SameWrites { store, relay, relaying, .. } = self {
-            relay.cancel();
-            relaying.notified().await;
+        if let Self::SameWrites { store, outbox, relay, .. } = self {
+            drop(outbox);
+            let relay = Arc::into_inner(relay).expect("all writers are done");
+            relay.await.expect("the relay does not panic");
             store.close().await;
         }
     }
@@ -280,21 +283,16 @@ async fn insert(pool: &PgPool, batch: &[Job]) -> Result<(), sqlx::Error> {
     transaction.commit().await
 }
 
-/// Sends what is in the outbox until the stop, and what is left after it.
-async fn publish_outbox(store: Store, stop: CancellationToken, done: Arc<tokio::sync::Notify>) {
+/// Sends what is committed until nobody commits any more.
+async fn publish_outbox(store: Store, mut waiting: mpsc::Receiver<OutboxRow>) {
     let settings =
         queue::Settings::new(&required("BENCH_AMQP_URL"), queue::Options::default()).expect("a valid URL");
     let connection = Connection::open(&settings, Purpose::Publish).await.expect("the broker answers");
     let publisher = Publisher::new(&connection);
     loop {
-        let stopping = stop.is_cancelled();
-        let rows = store.lease(256, Duration::from_secs(60)).await.expect("the outbox can be read");
-        if rows.is_empty() {
-            if stopping {
-                break;
-            }
-            crate::wait::pause().await;
-            continue;
+        let mut rows = Vec::new();
+        if waiting.recv_many(&mut rows, 256).await == 0 {
+            return;
         }
         let (ids, messages): (Vec<Uuid>, Vec<Message>) = rows
             .into_iter()
@@ -309,5 +307,4 @@ async fn publish_outbox(store: Store, stop: CancellationToken, done: Arc<tokio::
         let sent: Vec<_> = ids.into_iter().map(|id| (id, Outcome::Confirmed)).collect();
         store.mark_sent(&sent).await.expect("messages can be marked");
     }
-    done.notify_one();
 }

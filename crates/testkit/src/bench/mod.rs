@@ -3,6 +3,7 @@
 //! Every measured program is a process of its own, so that its CPU time and memory are its own; the services and the
 //! judge share the machine with it. A run has a virtual host and a database of its own.
 
+mod added;
 pub mod floor;
 pub mod gate;
 mod load;
@@ -19,6 +20,8 @@ use crate::environment::ServicesLock;
 /// What is measured.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
+    /// What alone is measured; all of it when none.
+    pub only: Option<Part>,
     /// Traces of each throughput measurement.
     pub traces: usize,
     /// Audits in work at once.
@@ -27,7 +30,23 @@ pub struct Plan {
     pub in_flight: u32,
 }
 
-/// Runs all measurements and prints them as they come.
+/// One of the measurements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Part {
+    /// Audits per second beside both floors.
+    Throughput,
+    /// What one worker holds in flight.
+    InFlight,
+    /// Four workers beside one.
+    Workers,
+    /// The time added at 600 traces a second.
+    Added,
+}
+
+/// The rate at which the added time is measured when no throughput was: about half of what two cores carry.
+const HALF_LOAD: f64 = 600.0;
+
+/// Runs the measurements and prints them as they come.
 ///
 /// # Panics
 /// When a program fails or stops making progress.
@@ -35,13 +54,22 @@ pub async fn run(plan: Plan) {
     let _alone = ServicesLock::alone().await;
     let _ = rustls::crypto::ring::default_provider().install_default();
     println!("cores {}, traces per measurement {}, in work {}", cores(), plan.traces, plan.concurrency);
-    let mut product = 0.0;
-    for size in [Size(2048), Size(8192)] {
-        product = throughput(plan, size).await;
+    let wanted = |part: Part| plan.only.is_none_or(|only| only == part);
+    let mut half = HALF_LOAD;
+    if wanted(Part::Throughput) {
+        for size in [Size(2048), Size(8192)] {
+            half = throughput(plan, size).await / 2.0;
+        }
     }
-    in_flight(plan).await;
-    scaling().await;
-    added(product / 2.0).await;
+    if wanted(Part::InFlight) {
+        in_flight(plan).await;
+    }
+    if wanted(Part::Workers) {
+        scaling().await;
+    }
+    if wanted(Part::Added) {
+        added(half).await;
+    }
 }
 
 /// Audits per second of both floors and of the product.
@@ -81,8 +109,8 @@ async fn scaling() {
 /// The time from a trace's publication until its result is announced, at half load and without a judge's time.
 async fn added(per_second: f64) {
     let rig = Rig::start(Size(2048), Duration::ZERO).await;
-    let (middle, late) = rig.added(per_second.max(1.0), Duration::from_secs(20)).await;
-    println!("added by the pipeline at {per_second:.0} a second: p50 {middle:.1?}, p99 {late:.1?}");
+    let added = rig.added(per_second.max(1.0), Duration::from_secs(20)).await;
+    println!("added by the pipeline at {per_second:.0} a second: {added}");
 }
 
 fn cores() -> usize {

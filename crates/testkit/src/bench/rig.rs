@@ -1,5 +1,6 @@
 //! A virtual host, a database and a judge for one measurement, and what is run on them.
 
+use std::collections::HashMap;
 use std::net::{SocketAddr, TcpListener};
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,7 @@ use lapin::types::FieldTable;
 use queue::{Connection, Envelope, Lane, Message, Publisher, Purpose, Target};
 use serde_json::Value;
 
+use super::added::Added;
 use super::load::{self, Reply, Size};
 use super::meter::{Measured, used};
 use crate::process::{Command, Process};
@@ -208,9 +210,8 @@ impl Rig {
         count("received").saturating_sub(count("answered"))
     }
 
-    /// Publishes at a steady rate and gives the median and the 99th percentile of the time until each result is
-    /// announced.
-    pub async fn added(&self, per_second: f64, during: Duration) -> (Duration, Duration) {
+    /// Publishes at a steady rate and says how long it took until each result was announced, and where the time went.
+    pub async fn added(&self, per_second: f64, during: Duration) -> Added {
         let worker = self.worker(Tempo::at_once(64));
         let mut results = self.results().await;
         let run = unique("b");
@@ -218,39 +219,64 @@ impl Rig {
         let warm_up = 200;
         let steady = (per_second * during.as_secs_f64()).ceil();
         let count = warm_up + (0..).take_while(|at| f64::from(*at) < steady).count();
-        let begun = Instant::now();
-        let due = |at: usize| {
-            begun + Duration::from_secs_f64(f64::from(u32::try_from(at).unwrap_or(0)) / per_second)
-        };
+        let (begun, begun_at) = (Instant::now(), chrono::Utc::now());
+        let since =
+            |at: usize| Duration::from_secs_f64(f64::from(u32::try_from(at).unwrap_or(0)) / per_second);
         let publishing = async {
             for at in 0..count {
-                tokio::time::sleep_until(due(at).into()).await;
+                tokio::time::sleep_until((begun + since(at)).into()).await;
                 let publisher = self.publisher.clone();
                 let message = self.message(load::trace(self.size, &run, at));
                 tokio::spawn(async move { publisher.publish(&message).await.expect("the broker confirms") });
             }
         };
         let receiving = async {
-            let mut times = Vec::with_capacity(count);
-            while times.len() < count {
+            let mut arrived: HashMap<usize, Duration> = HashMap::with_capacity(count);
+            while arrived.len() < count {
                 let next = tokio::time::timeout(PATIENCE, results.next()).await.expect("results arrive");
                 let delivery = next.expect("the subscription lives").expect("the connection lives");
-                let arrived = Instant::now();
                 let result: Value = serde_json::from_slice(&delivery.data).unwrap_or_default();
                 let id = result["trace_id"].as_str().unwrap_or_default();
                 if let Some(at) = id.strip_prefix(&format!("{run}-")).and_then(|at| at.parse().ok()) {
-                    times.push((at, arrived.saturating_duration_since(due(at))));
+                    arrived.entry(at).or_insert_with(|| begun.elapsed());
                 }
             }
-            times
+            arrived
         };
-        let ((), times) = tokio::join!(publishing, receiving);
+        let ((), arrived) = tokio::join!(publishing, receiving);
         drop(worker);
-        let mut times: Vec<Duration> =
-            times.into_iter().filter(|(at, _)| *at >= warm_up).map(|(_, time)| time).collect();
-        times.sort_unstable();
-        let at = |percent: usize| times[(times.len() * percent / 100).min(times.len() - 1)];
-        (at(50), at(99))
+        let mut added = Added::default();
+        for (at, stored) in self.stored(&run, begun_at).await {
+            if let Some(arrived) = arrived.get(&at).filter(|_| at >= warm_up) {
+                added.count(since(at), &stored, *arrived);
+            }
+        }
+        added
+    }
+
+    /// When the worker received each trace, asked the judge, had its reply, and had the result ready to write.
+    async fn stored(&self, run: &str, begun: chrono::DateTime<chrono::Utc>) -> Vec<(usize, [Duration; 4])> {
+        let sql = "select substring(trace.trace_id from '[0-9]+$')::int8,
+                extract(epoch from trace.received_at - $2)::float8,
+                extract(epoch from attempt.started_at - $2)::float8,
+                extract(epoch from attempt.started_at - $2)::float8 + attempt.latency_us / 1e6,
+                extract(epoch from audit.ended_at - $2)::float8
+            from groundcrew.audits as audit
+            join groundcrew.traces as trace using (project, trace_id)
+            join groundcrew.attempts as attempt on attempt.audit_id = audit.id
+            where starts_with(audit.trace_id, $1)";
+        let rows: Vec<(i64, f64, f64, f64, f64)> = sqlx::query_as(sql)
+            .bind(run)
+            .bind(begun)
+            .fetch_all(&self.database.pool)
+            .await
+            .expect("the database answers");
+        let at = |seconds: f64| Duration::from_secs_f64(seconds.max(0.0));
+        rows.into_iter()
+            .map(|(trace, received, asked, replied, ended)| {
+                (usize::try_from(trace).unwrap_or_default(), [received, asked, replied, ended].map(at))
+            })
+            .collect()
     }
 
     async fn results(&self) -> lapin::Consumer {
