@@ -13,9 +13,7 @@ use tokio::time::{Instant, timeout};
 use crate::{
     classify::{self, ProviderError, Verdict},
     error::{Class, JudgeError},
-    headers,
-    judge::JudgeSetupError,
-    price,
+    headers, price,
     profile::{Profile, TRACE_ID_HEADER},
     provider,
     reply::{Envelope, Reply},
@@ -28,8 +26,6 @@ const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
 /// How much of a provider's message goes into ours.
 const MAX_MESSAGE_CHARS: usize = 300;
 
-const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(4);
-
 /// A shorter key is a placeholder (`none`, `EMPTY`), and taking it out would spoil ordinary text.
 const MIN_SECRET_BYTES: usize = 8;
 
@@ -40,41 +36,6 @@ pub(crate) struct Failure {
     pub(crate) certain: bool,
     /// Time ran out, which is what an overloaded judge lets happen.
     pub(crate) timed_out: bool,
-}
-
-/// The HTTP client that a judge of this profile is asked with: whoever only wants to know whether it can be reached
-/// should find out in the same way.
-///
-/// # Errors
-/// When it could not be built, for instance because the authorities are no certificates.
-pub fn client(profile: &Profile) -> Result<Client, JudgeSetupError> {
-    if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // Losing the race against another thread means that there is a provider, which is all we want.
-        let _lost_race = rustls::crypto::ring::default_provider().install_default();
-    }
-    let mut builder = Client::builder()
-        .user_agent(concat!("groundcrew/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(profile.connect_timeout())
-        .read_timeout(profile.read_timeout())
-        // Many servers drop idle connections after five seconds; a question sent into such a closing door is
-        // lost, and a new connection costs little beside an answer.
-        .pool_idle_timeout(POOL_IDLE_TIMEOUT)
-        // A redirect would turn the POST into a GET or carry the question to another host.
-        .redirect(reqwest::redirect::Policy::none())
-        // Every call is counted and stored by its caller, so nothing is repeated in secret.
-        .retry(reqwest::retry::never());
-    if profile.is_loopback() {
-        builder = builder.no_proxy();
-    }
-    if profile.endpoint().scheme() == "http" && profile.settings().authorities.is_none() {
-        // Without this a machine without CA certificates could not even talk to its own loopback.
-        builder = builder.tls_certs_only([]);
-    }
-    if let Some(authorities) = &profile.settings().authorities {
-        let certificates = reqwest::Certificate::from_pem_bundle(authorities.as_bytes());
-        builder = builder.tls_certs_merge(certificates.map_err(JudgeSetupError::Client)?);
-    }
-    builder.build().map_err(JudgeSetupError::Client)
 }
 
 /// What is sent.

@@ -52,6 +52,19 @@ pub enum MaxTokensKey {
     MaxCompletionTokens,
 }
 
+/// Which HTTP is spoken with a judge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HttpVersion {
+    /// What the server chooses while TLS is set up; HTTP/1.1 without TLS.
+    #[default]
+    Auto,
+    /// HTTP/1.1.
+    Http1,
+    /// HTTP/2, without asking. Without TLS that is the only way to it.
+    Http2,
+}
+
 impl Provider {
     /// The word in the configuration.
     pub fn as_str(self) -> &'static str {

@@ -3,7 +3,6 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use reqwest::Client;
 use serde::Deserialize;
 use serde_json::Value;
 use thiserror::Error;
@@ -16,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     breaker::{Breaker, BreakerSettings, BreakerState, Outcome, Pass, Refused},
     call::{self, Failure},
+    client::Clients,
     error::{Class, JudgeError},
     limiter::{Allowed, Limiter, Slot},
     profile::Profile,
@@ -93,7 +93,7 @@ pub enum JudgeSetupError {
 #[derive(Debug)]
 struct Shared {
     profile: Profile,
-    client: Client,
+    clients: Clients,
     limiter: Arc<Limiter>,
     breaker: Arc<Breaker>,
     retry_after_limits: (Duration, Duration),
@@ -106,7 +106,7 @@ impl Judge {
     /// When a limit cannot be used or the HTTP client cannot be built.
     pub fn new(profile: Profile, limits: &Limits) -> Result<Judge, JudgeSetupError> {
         limits.check()?;
-        let client = call::client(&profile)?;
+        let clients = Clients::new(&profile, limits.max_concurrency)?;
         let breaker = Breaker::new(
             profile.name(),
             BreakerSettings {
@@ -120,7 +120,7 @@ impl Judge {
             Duration::from_millis(limits.retry_after_max_ms),
         );
         let limiter = Limiter::new(limits.allowed());
-        Ok(Judge { shared: Arc::new(Shared { profile, client, limiter, breaker, retry_after_limits }) })
+        Ok(Judge { shared: Arc::new(Shared { profile, clients, limiter, breaker, retry_after_limits }) })
     }
 
     /// Asks once. Waits for its turn first, at most five minutes; that wait is not part of any time-out.
@@ -170,8 +170,9 @@ impl Judge {
         let pass = shared.breaker.enter().map_err(|refused| self.refused(refused))?;
 
         let started = Instant::now();
+        let client = shared.clients.take(&shared.profile);
         let call = call::call(
-            &shared.client,
+            client.client(),
             &shared.profile,
             shared.retry_after_limits,
             call::Asked { body, trace_id },

@@ -15,6 +15,7 @@ mod adaptive;
 mod breaker;
 mod call;
 mod classify;
+mod client;
 pub mod delay;
 mod dialect;
 mod error;
@@ -33,8 +34,8 @@ mod secret;
 mod turnstile;
 
 pub use breaker::{Breaker, BreakerState, OpenReason};
-pub use call::client;
-pub use dialect::{MaxTokensKey, Provider, StructuredOutput};
+pub use client::client;
+pub use dialect::{HttpVersion, MaxTokensKey, Provider, StructuredOutput};
 pub use error::{Class, JudgeError};
 pub use headers::retry_after;
 pub use judge::{Judge, JudgeSetupError, LEAST_SHARE, Limits, TURN_PATIENCE};

@@ -105,6 +105,7 @@ fn profile_settings(name: &str, raw: &raw::Judge) -> ProfileSettings {
         provider: raw.provider,
         api_key_header: given(&raw.api_key_header),
         api_version: given(&raw.api_version),
+        http_version: raw.http_version,
         structured_output: raw.structured_output,
         temperature: raw.temperature.value().map(|temperature| temperature.0),
         max_tokens: raw.max_tokens.value().map(|tokens| tokens.small()),

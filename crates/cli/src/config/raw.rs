@@ -9,7 +9,7 @@ use audit::kinds::gate::Threshold;
 use audit::policy::Remedy;
 use audit::spend::OverCap;
 use audit::units::Extraction;
-use judge::{MaxTokensKey, ModelRule, Provider, Secret, StructuredOutput};
+use judge::{HttpVersion, MaxTokensKey, ModelRule, Provider, Secret, StructuredOutput};
 use serde::Deserialize;
 use serde_json::Map;
 use trace::Kind;
@@ -87,6 +87,7 @@ pub(crate) struct Judge {
     pub(crate) api_key_header: String,
     pub(crate) api_version: String,
     pub(crate) ca_file: String,
+    pub(crate) http_version: HttpVersion,
     #[serde(default)]
     pub(crate) fallback: Vec<String>,
     pub(crate) structured_output: StructuredOutput,

@@ -10,7 +10,7 @@ use serde_json::Map;
 use thiserror::Error;
 
 use crate::{
-    dialect::{MaxTokensKey, Provider, StructuredOutput},
+    dialect::{HttpVersion, MaxTokensKey, Provider, StructuredOutput},
     models::{self, ModelRule},
     price::{self, Price},
     provider,
@@ -90,6 +90,9 @@ pub struct ProfileSettings {
     /// Certificates of authorities, as PEM, that the judge's may be signed by besides those that the system trusts.
     #[serde(default)]
     pub authorities: Option<String>,
+    /// Which HTTP is spoken.
+    #[serde(default)]
+    pub http_version: HttpVersion,
     /// How long connecting may take, in milliseconds.
     #[serde(default = "default_connect_timeout_ms")]
     pub connect_timeout_ms: u64,
@@ -164,6 +167,15 @@ impl Profile {
     /// The address that questions are posted to.
     pub fn endpoint(&self) -> &Url {
         &self.endpoint
+    }
+
+    /// Whether many calls may share a connection.
+    pub(crate) fn may_speak_http2(&self) -> bool {
+        match self.settings.http_version {
+            HttpVersion::Auto => self.endpoint.scheme() == "https",
+            HttpVersion::Http1 => false,
+            HttpVersion::Http2 => true,
+        }
     }
 
     /// The address of the provider's list of models: the one question that costs nothing.
@@ -245,6 +257,7 @@ impl ProfileSettings {
             api_key_header: None,
             api_version: None,
             model: model.into(),
+            http_version: HttpVersion::default(),
             structured_output: StructuredOutput::default(),
             temperature: None,
             max_tokens: None,

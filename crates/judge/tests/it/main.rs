@@ -8,6 +8,7 @@ mod anthropic;
 mod breaker;
 mod failures;
 mod gemini;
+mod http2;
 mod open_ai;
 mod order;
 mod replies;

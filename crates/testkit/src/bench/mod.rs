@@ -88,10 +88,12 @@ async fn throughput(plan: Plan, size: Size) -> f64 {
 
 /// How many audits one worker holds at once while the judge takes 2 s.
 async fn in_flight(plan: Plan) {
-    let rig = Rig::start(Size(2048), Duration::from_secs(2)).await;
     let traces = usize::try_from(plan.in_flight).unwrap_or(usize::MAX).saturating_mul(4);
-    let measured = rig.product(traces, Tempo::counted(plan.in_flight), 1).await;
-    println!("judge of 2 s, up to {} in flight: {measured}", plan.in_flight);
+    for http in ["http1", "http2"] {
+        let rig = Rig::start(Size(2048), Duration::from_secs(2)).await;
+        let measured = rig.product(traces, Tempo::counted(plan.in_flight, http), 1).await;
+        println!("judge of 2 s over {http}, up to {} in flight: {measured}", plan.in_flight);
+    }
 }
 
 /// What four workers do beside one, each with 100 audits in work and a judge of 500 ms.

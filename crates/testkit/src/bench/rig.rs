@@ -25,17 +25,19 @@ pub(super) struct Tempo {
     in_work: u32,
     /// Whether the judge is asked how many calls it has open, which costs it time.
     looks_at_judge: bool,
+    /// Which HTTP is spoken with the judge.
+    http: &'static str,
 }
 
 impl Tempo {
     /// So many audits in work at once.
     pub fn at_once(in_work: u32) -> Self {
-        Self { in_work, looks_at_judge: false }
+        Self { in_work, looks_at_judge: false, http: "http1" }
     }
 
     /// The same, and the calls in flight are counted.
-    pub fn counted(in_work: u32) -> Self {
-        Self { looks_at_judge: true, ..Self::at_once(in_work) }
+    pub fn counted(in_work: u32, http: &'static str) -> Self {
+        Self { looks_at_judge: true, http, ..Self::at_once(in_work) }
     }
 }
 
@@ -138,6 +140,7 @@ impl Rig {
             .set_all([
                 set("JUDGE__BASE_URL", &self.judge_url()),
                 set("JUDGE__MODEL", practice::MODEL),
+                set("JUDGE__HTTP_VERSION", tempo.http),
                 set("JUDGE__MAX_CONCURRENCY", &in_work),
                 // A floor has no level to find either.
                 set("JUDGE__START_CONCURRENCY", &in_work),
