@@ -22,6 +22,8 @@ use crate::environment::ServicesLock;
 pub struct Plan {
     /// What alone is measured; all of it when none.
     pub only: Option<Part>,
+    /// Traces a second while the added time is measured; half of the measured throughput when none is said.
+    pub per_second: Option<f64>,
     /// Traces of each throughput measurement.
     pub traces: usize,
     /// Audits in work at once.
@@ -55,10 +57,11 @@ pub async fn run(plan: Plan) {
     let _ = rustls::crypto::ring::default_provider().install_default();
     println!("cores {}, traces per measurement {}, in work {}", cores(), plan.traces, plan.concurrency);
     let wanted = |part: Part| plan.only.is_none_or(|only| only == part);
-    let mut half = HALF_LOAD;
+    let mut half = plan.per_second.unwrap_or(HALF_LOAD);
     if wanted(Part::Throughput) {
         for size in [Size(2048), Size(8192)] {
-            half = throughput(plan, size).await / 2.0;
+            let rate = throughput(plan, size).await;
+            half = plan.per_second.unwrap_or(rate / 2.0);
         }
     }
     if wanted(Part::InFlight) {

@@ -5,7 +5,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
-use lapin::options::{BasicConsumeOptions, QueueBindOptions, QueueDeclareOptions};
+use lapin::BasicProperties;
+use lapin::options::{BasicConsumeOptions, BasicPublishOptions, QueueBindOptions, QueueDeclareOptions};
 use lapin::types::FieldTable;
 use queue::{Connection, Envelope, Lane, Message, Publisher, Purpose, Target};
 use serde_json::Value;
@@ -214,6 +215,10 @@ impl Rig {
     }
 
     /// Publishes at a steady rate and says how long it took until each result was announced, and where the time went.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a load that is measured, and nothing that may not be lost"
+    )]
     pub async fn added(&self, per_second: f64, during: Duration) -> Added {
         let worker = self.worker(Tempo::at_once(64));
         let mut results = self.results().await;
@@ -225,12 +230,17 @@ impl Rig {
         let (begun, begun_at) = (Instant::now(), chrono::Utc::now());
         let since =
             |at: usize| Duration::from_secs_f64(f64::from(u32::try_from(at).unwrap_or(0)) / per_second);
+        // Publishes without waiting for confirms: what a producer waits for is not what the pipeline adds.
+        let channel = self.channel().await;
         let publishing = async {
             for at in 0..count {
+                let body = load::trace(self.size, &run, at);
                 tokio::time::sleep_until((begun + since(at)).into()).await;
-                let publisher = self.publisher.clone();
-                let message = self.message(load::trace(self.size, &run, at));
-                tokio::spawn(async move { publisher.publish(&message).await.expect("the broker confirms") });
+                let (exchange, key) = (queue::exchange::TRACES.into(), Lane::Normal.routing_key().into());
+                let options = BasicPublishOptions::default();
+                let properties = BasicProperties::default().with_delivery_mode(2);
+                let published = channel.basic_publish(exchange, key, options, &body, properties).await;
+                published.expect("the connection lives");
             }
         };
         let receiving = async {
@@ -283,10 +293,7 @@ impl Rig {
     }
 
     async fn results(&self) -> lapin::Consumer {
-        let properties = lapin::ConnectionProperties::default();
-        let connection =
-            lapin::Connection::connect(&self.vhost.url(None), properties).await.expect("the broker answers");
-        let channel = connection.create_channel().await.expect("a channel can be opened");
+        let channel = self.channel().await;
         let exclusive = QueueDeclareOptions { exclusive: true, ..QueueDeclareOptions::default() };
         channel
             .queue_declare("bench.results".into(), exclusive, FieldTable::default())
@@ -303,8 +310,17 @@ impl Rig {
             .basic_consume("bench.results".into(), "bench".into(), options, FieldTable::default())
             .await
             .expect("a subscription");
+        consumer
+    }
+
+    /// A channel on a connection of its own.
+    async fn channel(&self) -> lapin::Channel {
+        let properties = lapin::ConnectionProperties::default();
+        let connection =
+            lapin::Connection::connect(&self.vhost.url(None), properties).await.expect("the broker answers");
+        let channel = connection.create_channel().await.expect("a channel can be opened");
         // It lives as long as the measurement; the program's end closes it.
         std::mem::forget(connection);
-        consumer
+        channel
     }
 }

@@ -19,6 +19,9 @@ struct Arguments {
     /// Audits in flight with a judge of 2 s.
     #[arg(long, default_value_t = 4000)]
     in_flight: u32,
+    /// Traces a second while the added time is measured; half of the measured throughput by default.
+    #[arg(long)]
+    per_second: Option<f64>,
     /// Only this measurement.
     #[arg(long)]
     only: Option<bench::Part>,
@@ -76,8 +79,8 @@ async fn main() {
             bench::gate::run(GatePlan { calls, in_flight, judge, claimed }).await;
         }
         None => {
-            let Arguments { traces, concurrency, in_flight, only, .. } = arguments;
-            bench::run(Plan { only, traces, concurrency, in_flight }).await;
+            let Arguments { traces, concurrency, in_flight, only, per_second, .. } = arguments;
+            bench::run(Plan { only, per_second, traces, concurrency, in_flight }).await;
         }
     }
 }
