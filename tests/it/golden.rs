@@ -16,9 +16,17 @@ fn with_model(command: Command) -> Command {
 async fn a_golden_run_lifts_the_mark_from_later_results() {
     let system = System::builder().start().await;
     let file = std::env::temp_dir().join(format!("golden-{}.jsonl", uuid::Uuid::now_v7()));
-    let mut case = trace("case").value().clone();
-    case["human_label"] = serde_json::json!({ "labeler": "a person", "faithful": true });
-    std::fs::write(&file, format!("{case}\n")).unwrap();
+    let case = |at: usize| {
+        let mut case = trace(&format!("case-{at}")).value().clone();
+        let faithful = at % 2 == 0;
+        if !faithful {
+            let answer = case["answer"].as_str().unwrap();
+            case["answer"] = format!("{answer} It was painted by Otto Berg in 1931.").into();
+        }
+        case["human_label"] = serde_json::json!({ "labeler": "a person", "faithful": faithful });
+        format!("{case}\n")
+    };
+    std::fs::write(&file, (0..20).map(case).collect::<String>()).unwrap();
     let golden = async |requirement: &str| {
         let arguments = ["golden", "run", file.to_str().unwrap(), "--require", requirement, "--json"];
         with_model(system.program(&arguments)).run().await

@@ -1,16 +1,25 @@
 //! The only module that writes to standard output and standard error.
 
 use std::io::{self, IsTerminal, StderrLock, StdoutLock, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
 use crate::terminal;
 
+/// Whether something could not be written to standard output, such as to a full disk.
+static LOST: AtomicBool = AtomicBool::new(false);
+
+/// Whether standard output lacks something that nobody chose to do without.
+pub(crate) fn is_lost() -> bool {
+    LOST.load(Ordering::Relaxed)
+}
+
 /// Standard output, locked for the length of a command.
 ///
 /// A reader that has gone (`| head`) is no error: what follows is dropped, and the command still
-/// ends with the code that its result deserves.
+/// ends with the code that its result deserves. Any other error is told once, see [`is_lost`].
 #[derive(Debug)]
 pub(crate) struct Output {
     out: StdoutLock<'static>,
@@ -53,9 +62,22 @@ impl Output {
     }
 
     fn write(&mut self, write: impl FnOnce(&mut StdoutLock<'static>) -> io::Result<()>) {
-        if !self.gone {
-            self.gone = write(&mut self.out).is_err();
+        if self.gone {
+            return;
         }
+        if let Err(error) = write(&mut self.out) {
+            self.gone = true;
+            if error.kind() != io::ErrorKind::BrokenPipe && !LOST.swap(true, Ordering::Relaxed) {
+                note(format!("error: standard output cannot be written: {error}"));
+            }
+        }
+    }
+}
+
+impl Drop for Output {
+    /// Whatever is still on its way must not fail unseen after the last look.
+    fn drop(&mut self) {
+        self.flush();
     }
 }
 

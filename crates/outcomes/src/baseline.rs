@@ -1,9 +1,10 @@
 //! An earlier run, to hold a run against.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 use trace::Kind;
+use uuid::Uuid;
 
 use crate::measures::{Measures, Metric};
 use crate::record::Record;
@@ -31,7 +32,9 @@ impl Key {
 /// The numbers of an earlier run's audits. Texts are not kept.
 #[derive(Debug, Default)]
 pub struct Baseline {
-    audits: HashMap<Key, Measures>,
+    /// All audits of a key, by their ids: one trace id may come with several contents, and a file that several runs
+    /// wrote may hold an answer of before beside that of now.
+    audits: HashMap<Key, BTreeMap<Uuid, Measures>>,
 }
 
 /// How an audit stands to that of the earlier run.
@@ -49,16 +52,16 @@ pub enum Change {
 }
 
 impl Baseline {
-    /// Takes over one audit; of several with one key the last one counts. Gives false when it was not judged.
+    /// Takes over one audit; of several of the same content the last one counts. Gives false when it was not judged.
     pub fn add(&mut self, record: &Record) -> bool {
         let Some(measures) = Measures::of(record) else { return false };
-        self.audits.insert(Key::of(record), measures);
+        self.audits.entry(Key::of(record)).or_default().insert(record.audit_id, measures);
         true
     }
 
     /// How many audits it holds.
     pub fn len(&self) -> usize {
-        self.audits.len()
+        self.audits.values().map(BTreeMap::len).sum()
     }
 
     /// Whether it holds none.
@@ -66,9 +69,11 @@ impl Baseline {
         self.audits.is_empty()
     }
 
-    /// The numbers of the same audit then.
+    /// The numbers of the same audit then: of the same content, else the best that the trace ever had, so that no bad
+    /// answer of before excuses one of now.
     pub fn measures(&self, record: &Record) -> Option<&Measures> {
-        self.audits.get(&Key::of(record))
+        let audits = self.audits.get(&Key::of(record))?;
+        audits.get(&record.audit_id).or_else(|| audits.values().min_by_key(|measures| measures.harm()))
     }
 
     /// How an audit has changed; none when it was not judged now.
@@ -79,7 +84,9 @@ impl Baseline {
 
     /// Every audit with its project.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Measures)> {
-        self.audits.iter().map(|(key, measures)| (key.project.as_str(), measures))
+        self.audits
+            .iter()
+            .flat_map(|(key, audits)| audits.values().map(|measures| (key.project.as_str(), measures)))
     }
 }
 

@@ -1,5 +1,6 @@
 //! What follows from a run for whoever waits for it.
 
+use audit::routing::Disposition;
 use serde::Serialize;
 
 use crate::baseline::Change;
@@ -121,11 +122,19 @@ fn not_made(tally: &Tally, thresholds: &[Verdict], circumstances: Circumstances)
         1 => why.push("1 file holds no trace".to_owned()),
         number => why.push(format!("{number} files hold no trace")),
     }
-    if tally.standing(Standing::Judged) == 0 && why.is_empty() {
+    let judged = tally.standing(Standing::Judged);
+    if judged == 0 && why.is_empty() {
         why.push("nothing was judged".to_owned());
     }
+    // A judge that sees no claims anywhere has judged nothing either.
+    if judged > 0 && tally.dispositions.get(&Disposition::NoClaims) == Some(&judged) {
+        why.push("no answer holds a claim, says the judge: nothing was judged".to_owned());
+    }
+    if circumstances.fails_on_change && judged > 0 && tally.change(Change::New) == judged {
+        why.push("the earlier run holds none of these audits: there is nothing to compare with".to_owned());
+    }
     // A threshold on a number that no audit has would be green for ever.
-    if tally.standing(Standing::Judged) > 0 {
+    if judged > 0 {
         let idle = thresholds.iter().filter(|verdict| verdict.idle);
         why.extend(idle.map(|verdict| {
             let project =

@@ -19,6 +19,6 @@ pub mod thresholds;
 pub use baseline::{Baseline, Change};
 pub use conclusion::Conclusion;
 pub use measures::{Measures, Metric};
-pub use record::{Cost, Place, Record, Standing};
+pub use record::{Cost, Place, Record, SCHEMA, Standing};
 pub use tally::Tally;
 pub use thresholds::{Missed, Projects, Rule, Threshold, Watch};

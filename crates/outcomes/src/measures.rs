@@ -95,11 +95,28 @@ impl Metric {
         )
     }
 
+    /// Whether audits of a kind can have this number at all: what none can have is not zero.
+    fn is_known_to(self, kind: Kind) -> bool {
+        match self {
+            // The gate's one verdict against a claim is `unsupported`.
+            Self::Contradicted => kind != Kind::Gate,
+            Self::InsufficientEvidence => matches!(kind, Kind::HallucinationEval | Kind::EvidenceCheck),
+            Self::Omissions => kind == Kind::Faithfulness,
+            Self::Critical | Self::Major | Self::Minor => {
+                matches!(kind, Kind::Faithfulness | Kind::Reference)
+            }
+            _ => true,
+        }
+    }
+
     /// What a judged record yields; none where its kind has no such number, or there is nothing to measure.
     fn of(self, record: &Record) -> Option<f64> {
         let of_kind = |kind| record.score.filter(|_| record.kind == kind);
         let severity =
             |severity| count(record.findings().filter(|claim| claim.severity == Some(severity)).count());
+        if !self.is_known_to(record.kind) {
+            return None;
+        }
         match self {
             Self::Contradicted => Some(count(record.count(Verdict::Contradicted))),
             Self::Unsupported => Some(count(record.count(Verdict::Unsupported))),
@@ -139,6 +156,15 @@ impl Measures {
     pub fn of(record: &Record) -> Option<Self> {
         (record.standing() == Standing::Judged)
             .then(|| Self { values: Metric::ALL.map(|metric| metric.of(record)), by_rule: record.by_rule })
+    }
+
+    /// How bad the answer is, to put answers in order: critical findings, contradictions, findings.
+    pub(crate) fn harm(&self) -> [u64; 3] {
+        [Metric::Critical, Metric::Contradicted, Metric::Findings].map(|metric| {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+            let count = self.get(metric).unwrap_or_default() as u64;
+            count
+        })
     }
 
     /// One of them.

@@ -163,6 +163,9 @@ pub struct Record {
     pub prompt_version: String,
     /// Name of the judge profile.
     pub judge: String,
+    /// The model that it asks for. Empty in lines of older versions.
+    #[serde(default)]
+    pub model: String,
     /// Whether that is the practice judge.
     pub practice: bool,
     /// Whether no golden run is on record for this kind, prompt and judge.
@@ -239,6 +242,7 @@ impl Record {
             overall_assessment: String::new(),
             prompt_version: String::new(),
             judge: String::new(),
+            model: String::new(),
             practice: false,
             uncalibrated: true,
             cost: Cost::default(),

@@ -3,6 +3,7 @@
 //! `contradicted>0` is about each answer by itself, `total.contradicted>5` about the sum over a run and
 //! `mean.faithfulness<0.9` about its mean. A threshold says what is *not* wanted. Means leave out what a rule decided.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
@@ -105,8 +106,8 @@ pub enum Projects {
     All,
     /// Those of one project.
     Only(String),
-    /// Those of every project but these, which have thresholds of their own.
-    AllBut(Vec<String>),
+    /// Those of every project but these, which have thresholds of their own; each project by itself.
+    EachBut(Vec<String>),
 }
 
 /// A threshold and the audits it holds for.
@@ -125,8 +126,14 @@ impl Rule {
         match &self.projects {
             Projects::All => true,
             Projects::Only(own) => own == project,
-            Projects::AllBut(others) => !others.iter().any(|other| other == project),
+            Projects::EachBut(others) => !others.iter().any(|other| other == project),
         }
+    }
+
+    /// Whose sum or mean an audit of this project goes into.
+    fn account(&self, project: &str) -> Option<String> {
+        let is_apart = matches!(self.projects, Projects::EachBut(_)) && self.threshold.scope != Scope::Each;
+        is_apart.then(|| project.to_owned())
     }
 }
 
@@ -200,14 +207,15 @@ impl Sum {
 /// Thresholds, held against one audit after another.
 #[derive(Debug)]
 pub struct Watch {
-    rules: Vec<(Rule, Sum)>,
+    /// Each with its sums: one for all its projects, or one for each.
+    rules: Vec<(Rule, BTreeMap<Option<String>, Sum>)>,
     baseline: Option<Baseline>,
 }
 
 impl Watch {
     /// Watches these thresholds; with an earlier run, what that run missed as far is known.
     pub fn new(rules: Vec<Rule>, baseline: Option<Baseline>) -> Self {
-        Self { rules: rules.into_iter().map(|rule| (rule, Sum::default())).collect(), baseline }
+        Self { rules: rules.into_iter().map(|rule| (rule, BTreeMap::new())).collect(), baseline }
     }
 
     /// Whether there is nothing to watch.
@@ -225,9 +233,10 @@ impl Watch {
         let Some(measures) = Measures::of(record) else { return Vec::new() };
         let before = self.baseline.as_ref().and_then(|baseline| baseline.measures(record));
         let mut missed = Vec::new();
-        for (rule, sum) in self.rules.iter_mut().filter(|(rule, _)| rule.holds_for(&record.project)) {
+        for (rule, sums) in self.rules.iter_mut().filter(|(rule, _)| rule.holds_for(&record.project)) {
             let threshold = &rule.threshold;
             let Some(number) = measures.get(threshold.metric) else { continue };
+            let sum = sums.entry(rule.account(&record.project)).or_default();
             sum.add(number, measures.by_rule);
             if threshold.scope == Scope::Each && threshold.is_missed_by(number) {
                 let before = before.and_then(|before| before.get(threshold.metric));
@@ -242,17 +251,23 @@ impl Watch {
 
     /// How each threshold stands now.
     pub fn verdicts(&self) -> Vec<Verdict> {
-        self.rules.iter().map(|(rule, sum)| self.verdict(rule, sum)).collect()
+        let of_rule = |(rule, sums): &(Rule, BTreeMap<Option<String>, Sum>)| -> Vec<Verdict> {
+            if sums.is_empty() {
+                return vec![self.verdict(rule, None, &Sum::default())];
+            }
+            sums.iter().map(|(project, sum)| self.verdict(rule, project.as_deref(), sum)).collect()
+        };
+        self.rules.iter().flat_map(of_rule).collect()
     }
 
-    fn verdict(&self, rule: &Rule, sum: &Sum) -> Verdict {
+    fn verdict(&self, rule: &Rule, account: Option<&str>, sum: &Sum) -> Verdict {
         let threshold = &rule.threshold;
         let value = sum.value(threshold.scope);
         let looked_at = if threshold.scope == Scope::Mean { sum.in_mean } else { sum.looked_at };
         let (missed, known) = match value {
             None => (sum.missed, sum.known),
             Some(value) if threshold.is_missed_by(value) => {
-                let before = self.baseline.as_ref().and_then(|baseline| before(baseline, rule));
+                let before = self.baseline.as_ref().and_then(|baseline| before(baseline, rule, account));
                 let known = before.is_some_and(|before| !threshold.is_worse(value, before));
                 (1, u64::from(known))
             }
@@ -260,7 +275,7 @@ impl Watch {
         };
         let project = match &rule.projects {
             Projects::Only(project) => Some(project.clone()),
-            Projects::All | Projects::AllBut(_) => None,
+            Projects::All | Projects::EachBut(_) => account.map(str::to_owned),
         };
         let idle = rule.must_apply && looked_at == 0;
         Verdict { threshold: threshold.to_string(), project, looked_at, idle, missed, known, value }
@@ -268,9 +283,11 @@ impl Watch {
 }
 
 /// The sum or mean of the earlier run.
-fn before(baseline: &Baseline, rule: &Rule) -> Option<f64> {
+fn before(baseline: &Baseline, rule: &Rule, account: Option<&str>) -> Option<f64> {
     let mut sum = Sum::default();
-    for (_, measures) in baseline.iter().filter(|(project, _)| rule.holds_for(project)) {
+    let is_meant =
+        |project: &str| rule.holds_for(project) && account.is_none_or(|account| account == project);
+    for (_, measures) in baseline.iter().filter(|(project, _)| is_meant(project)) {
         if let Some(number) = measures.get(rule.threshold.metric) {
             sum.add(number, measures.by_rule);
         }

@@ -157,12 +157,14 @@ pub(crate) struct GoldenRun {
     /// Look for the settings with the best recall at this precision or more, 0 to 1.
     #[arg(long, value_name = "PRECISION", num_args = 0..=1, default_missing_value = "0.9", value_parser = share)]
     pub(crate) sweep: Option<f64>,
-    /// The largest share of reworded and faithful answers that may be flagged, 0 to 1.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = share)]
-    pub(crate) max_paraphrase_missed: f64,
-    /// The largest share of made-up answers that may pass, 0 to 1.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.02, value_parser = share)]
-    pub(crate) max_fabrication_passed: f64,
+    /// The largest share of reworded and faithful answers that may be flagged, 0 to 1. Given here, more exits with 1;
+    /// without it 0.05 is only looked at.
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub(crate) max_paraphrase_missed: Option<f64>,
+    /// The largest share of made-up answers that may pass, 0 to 1. Given here, more exits with 1; without it 0.02 is
+    /// only looked at.
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub(crate) max_fabrication_passed: Option<f64>,
     /// Keep nothing in the database, even if one is configured.
     #[arg(long)]
     pub(crate) no_store: bool,

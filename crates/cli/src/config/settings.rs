@@ -290,7 +290,7 @@ fn fail_on(raw: &Raw) -> Vec<Rule> {
         project.fail_on.iter().map(rule).collect::<Vec<_>>()
     };
     let named = raw.projects.keys().cloned().collect();
-    let defaults = rules(&raw.project_defaults, Projects::AllBut(named));
+    let defaults = rules(&raw.project_defaults, Projects::EachBut(named));
     let own = raw.projects.iter().flat_map(|(name, project)| rules(project, Projects::Only(name.clone())));
     defaults.into_iter().chain(own).collect()
 }

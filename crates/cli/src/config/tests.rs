@@ -150,6 +150,7 @@ fn another(key: &Key, default: &Value) -> String {
         // Times may only shrink, or grow, without contradicting a neighbour.
         "judge.total_timeout_s" | "database.statement_timeout_s" => "110".into(),
         "judge.max_reply_bytes" => "2048".into(),
+        "judge.http_version" => "http2".into(),
         name if name.ends_with(".remedy") => {
             if default.as_str() == Some("same_prompt") { "strengthen" } else { "same_prompt" }.into()
         }

@@ -91,6 +91,14 @@ pub(crate) fn empty(file: &str) -> Failure {
         .hint("expected JSON Lines, a JSON array of traces, or one trace")
 }
 
+/// The files that would be read; none for standard input.
+///
+/// # Errors
+/// When one is not there, or the folder holds none.
+pub(crate) fn sources(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    Ok(files(path)?.into_iter().filter_map(|source| source.path).collect())
+}
+
 /// One source; no path for standard input.
 #[derive(Debug)]
 struct Source {
@@ -146,7 +154,8 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
             .extension()
             .and_then(|ending| ending.to_str())
             .is_some_and(|ending| EXTENSIONS.iter().any(|known| known.eq_ignore_ascii_case(ending)))
-            && path.is_file()
+            // A link that leads nowhere is an error that is told, and no file that is not there.
+            && std::fs::metadata(&path).map_or(true, |about| about.is_file())
         {
             found.push(path);
         }

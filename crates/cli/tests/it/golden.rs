@@ -120,6 +120,40 @@ fn requirements_decide_the_exit_code() {
 }
 
 #[test]
+fn limits_that_were_given_and_lines_that_are_no_cases_did_not_count() {
+    let text = std::fs::read_to_string(repository("golden/cases.jsonl")).unwrap();
+    let few: Vec<&str> = text.lines().take(8).collect();
+    let mut other: Value = serde_json::from_str(few[0]).unwrap();
+    other["human_label"]["faithful"] = json!(!other["human_label"]["faithful"].as_bool().unwrap());
+    let call = Call::new()
+        .file("broken.jsonl", few.join("\n") + "\n{\"schema\": \n")
+        .file("both.jsonl", few.join("\n") + &format!("\n{other}\n"))
+        .file("twice.jsonl", few.join("\n") + &format!("\n{}\n", few[0]));
+    for (options, code, said) in [
+        ("broken.jsonl", 3, "broken.jsonl:9: is no trace"),
+        ("both.jsonl", 3, "is the other one than in both.jsonl line 1"),
+        ("twice.jsonl --repeat 2", 0, "\n1 cases came before"),
+        ("twice.jsonl --max-paraphrase-missed 0 --max-fabrication-passed 0", 1, "NOT kept"),
+        ("twice.jsonl --max-paraphrase-missed 1 --max-fabrication-passed 1", 0, "kept"),
+        ("broken.jsonl --require recall>=2", 1, "NOT met"),
+    ] {
+        let run = call.run(&format!("golden run {options} --judge practice"));
+        assert_eq!(run.code, code, "{options}: {}", run.shown());
+        assert!(run.shown().contains(said), "{options}: {}", run.shown());
+    }
+}
+
+/// One case that went wrong lifted the mark from all results of a judge.
+#[test]
+fn a_golden_run_of_one_case_calibrated_a_judge() {
+    let run = few().run("golden run few.jsonl --judge practice --json --require kappa>=0.99");
+    let shortfalls = answer(&run)["kinds"][0]["shortfalls"].to_string();
+    for why in ["no model", "fewer than 20 cases", "kappa>=0.99 is not met"] {
+        assert!(shortfalls.contains(why), "{shortfalls}");
+    }
+}
+
+#[test]
 fn a_database_that_is_down_is_noticed_before_anybody_pays() {
     let call = few().variable("DATABASE_URL", "postgres://nobody:s3cret@127.0.0.1:1/x");
     let run = call.run("golden run few.jsonl --judge practice");

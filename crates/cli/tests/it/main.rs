@@ -11,6 +11,7 @@ mod examples;
 mod golden;
 mod help;
 mod offline;
+mod outputs;
 mod schema;
 
 use std::io::Write;

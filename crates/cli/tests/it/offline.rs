@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Call, Run, repository};
 
 /// A trace about a pool, with the answer to be judged.
-fn trace(id: &str, answer: &str) -> Value {
+pub(super) fn trace(id: &str, answer: &str) -> Value {
     json!({
         "schema": "groundcrew.trace/v1", "trace_id": id, "project": "pool", "occurred_at": "2026-05-04T10:00:00Z",
         "query": "When does the pool open, and what is a swim?", "answer": answer,
@@ -20,17 +20,17 @@ fn trace(id: &str, answer: &str) -> Value {
     })
 }
 
-fn good(id: &str) -> Value {
+pub(super) fn good(id: &str) -> Value {
     trace(id, "The heated pool opens at 07:00 on weekdays.")
 }
 
 /// Contradicted once.
-fn bad(id: &str) -> Value {
+pub(super) fn bad(id: &str) -> Value {
     trace(id, "The heated pool opens at 07:00 on weekdays. A single swim costs 6 euro for adults.")
 }
 
 /// Contradicted twice.
-fn worse(id: &str) -> Value {
+pub(super) fn worse(id: &str) -> Value {
     trace(id, "The heated pool opens at 09:00 on weekdays. A single swim costs 6 euro for adults.")
 }
 
@@ -40,7 +40,7 @@ fn incomplete(id: &str) -> Value {
     trace
 }
 
-fn lines(traces: &[Value]) -> String {
+pub(super) fn lines(traces: &[Value]) -> String {
     traces.iter().map(|trace| format!("{trace}\n")).collect()
 }
 
@@ -50,23 +50,23 @@ fn audit(traces: &[Value], options: &str) -> Run {
         .run(&format!("audit traces.jsonl --judge practice {options}"))
 }
 
-fn summary(run: &Run) -> Value {
+pub(super) fn summary(run: &Run) -> Value {
     serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {}", run.shown()))
 }
 
-fn records(call: &Call, name: &str) -> Vec<Value> {
+pub(super) fn records(call: &Call, name: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(call.folder.path().join(name)).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// A practice judge in a process of its own, killed at the end of the test.
-struct Judge {
+pub(super) struct Judge {
     child: Child,
-    url: String,
+    pub(super) url: String,
 }
 
 impl Judge {
-    fn start(options: &str) -> Self {
+    pub(super) fn start(options: &str) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_groundcrew"))
             .args(["judge", "practice", "--listen", "127.0.0.1:0"])
             .args(options.split_whitespace())

@@ -108,7 +108,14 @@ fn text(text: &str) -> String {
         .filter(|c| !matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}'))
         .map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c })
         .collect();
-    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}") } else { text }
+    // A spreadsheet looks behind what is not seen, and some take the wide forms of Chinese and Japanese for the others.
+    let seen = text.trim_start_matches(|c: char| c.is_whitespace() || is_unseen(c));
+    let is_formula = seen.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠', '\u{2212}']);
+    if is_formula || text.starts_with(['\t', '\r', '\n']) { format!("'{text}") } else { text }
+}
+
+const fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{180e}')
 }
 
 #[cfg(test)]
@@ -119,6 +126,9 @@ mod tests {
     fn a_cell_is_never_a_formula() {
         assert_eq!(text("=HYPERLINK(\"http://x\")"), "'=HYPERLINK(\"http://x\")");
         assert_eq!(text("-1"), "'-1");
+        for hidden in ["\n=1", " =1", "\u{a0}=1", "\u{200b}@x", "\u{feff}+1", "＝1", "＋1", "\t1"] {
+            assert_eq!(text(hidden), format!("'{hidden}"));
+        }
         assert_eq!(text("a=1"), "a=1");
         assert_eq!(text("\u{202e}=1"), "'=1", "what is seen first counts");
     }

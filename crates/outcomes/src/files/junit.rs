@@ -178,7 +178,9 @@ fn case(case: &Case<'_>, counts: &mut Counts) -> io::Result<Vec<u8>> {
 /// A text without the characters that no XML 1.0 document may hold, escaped or not (XML 1.0, section 2.2).
 fn legal(text: &str) -> String {
     let is_legal = |c: char| matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
-    text.chars().map(|c| if is_legal(c) { c } else { '\u{fffd}' }).collect()
+    // Marks of direction are legal, and would show a report's reader another text than the one that is there.
+    let is_mark = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().map(|c| if is_legal(c) && !is_mark(c) { c } else { '\u{fffd}' }).collect()
 }
 
 #[cfg(test)]

@@ -10,13 +10,14 @@ use uuid::Uuid;
 
 use crate::failure::Failure;
 
+use super::goal::{self, Goal};
 use super::out::{Format, Target};
 
 /// The results of earlier starts: where each stands in the file.
 #[derive(Debug)]
 pub(crate) struct Earlier {
     path: PathBuf,
-    /// By the audit's id: prompt version and judge, and the offset of its line.
+    /// By the audit's id: prompt version, judge and model, and the offset of its line.
     done: HashMap<Uuid, Done>,
 }
 
@@ -24,6 +25,7 @@ pub(crate) struct Earlier {
 struct Done {
     prompt_version: String,
     judge: String,
+    model: String,
     offset: u64,
 }
 
@@ -38,21 +40,27 @@ impl Earlier {
             Failure::usage("--resume needs a file to go on with")
                 .hint("name the one of the earlier run, such as --out run.jsonl")
         })?;
-        let path = target.path.clone();
-        let mut done = HashMap::new();
-        if !path.exists() {
-            return Ok(Self { path, done });
-        }
         let failed = |error: std::io::Error| {
-            Failure::usage(format!("{} cannot be rewritten: {error}", path.display()))
+            Failure::usage(format!("{} cannot be rewritten: {error}", target.path.display()))
         };
-        let mut kept = out_file(&path).map_err(failed)?;
+        let mut done = HashMap::new();
+        let path = match Goal::of(&target.path).map_err(failed)? {
+            Goal::File(path) if path.exists() => path,
+            Goal::File(path) => return Ok(Self { path, done }),
+            Goal::Stream(_) => {
+                return Err(Failure::usage(format!("{} is no file", target.path.display()))
+                    .hint("--resume goes on with what stands in a file"));
+            }
+        };
+        let old = File::open(&path).map_err(failed)?;
+        goal::lock(&old, &path).map_err(failed)?;
+        let mut kept = goal::out_file(&path).map_err(failed)?;
         let mut offset = 0;
         each_line(&path, |number, line, is_whole| {
             let record = match Record::parse(line) {
                 Ok(record) => record,
                 // The end of a file whose writer was killed.
-                Err(_) if !is_whole => return Ok(()),
+                Err(_) if !is_whole && is_begun(line) => return Ok(()),
                 Err(error) => {
                     return Err(Failure::usage(format!("{} line {number} {error}", path.display()))
                         .hint("--resume goes on with what `groundcrew audit --out FILE.jsonl` wrote"));
@@ -61,8 +69,8 @@ impl Earlier {
             // What was not judged has cost nothing, and may go better now.
             if record.standing() == Standing::Judged {
                 writeln!(kept, "{line}").map_err(failed)?;
-                let Record { prompt_version, judge, .. } = record;
-                done.insert(record.audit_id, Done { prompt_version, judge, offset });
+                let Record { prompt_version, judge, model, .. } = record;
+                done.insert(record.audit_id, Done { prompt_version, judge, model, offset });
                 offset += u64::try_from(line.len()).unwrap_or_default() + 1;
             }
             Ok(())
@@ -72,9 +80,10 @@ impl Earlier {
     }
 
     /// The earlier result of an audit, if this prompt and this judge would make it again.
-    pub(crate) fn find(&self, audit: Uuid, prompt_version: &str, judge: &str) -> Option<Record> {
+    pub(crate) fn find(&self, audit: Uuid, prompt_version: &str, judge: &judge::Profile) -> Option<Record> {
         let done = self.done.get(&audit)?;
-        if done.prompt_version != prompt_version || done.judge != judge {
+        if done.prompt_version != prompt_version || done.judge != judge.name() || done.model != judge.model()
+        {
             return None;
         }
         let mut file = File::open(&self.path).ok()?;
@@ -85,18 +94,10 @@ impl Earlier {
     }
 }
 
-/// A file beside `path`, to be put into its place when it is whole.
-pub(super) fn out_file(path: &Path) -> std::io::Result<tempfile::NamedTempFile> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".groundcrew-");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // A file like any other, as far as the user's mask allows, and not its owner's alone.
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    builder.tempfile_in(folder)
+/// Whether a line is the beginning of one of ours.
+fn is_begun(line: &str) -> bool {
+    let ours = format!("{{\"schema\":\"{}\",", outcomes::SCHEMA);
+    line.starts_with(&ours) || ours.starts_with(line)
 }
 
 /// Calls `each` with number, text and wholeness (it ends with a line break) of every line that is not blank.

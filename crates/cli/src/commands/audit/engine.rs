@@ -1,6 +1,7 @@
 //! From pieces of files to ended audits: decode, leave out what came before, audit several at once, hand over in order.
 
-use std::collections::HashSet;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use chrono::Utc;
@@ -71,7 +72,7 @@ impl Engine {
         mut on: impl FnMut(Event, u64) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let mut pending: FuturesOrdered<Pending> = FuturesOrdered::new();
-        let mut seen = HashSet::new();
+        let mut seen = HashMap::new();
         let mut is_open = true;
         loop {
             let stop = &self.bench.stop;
@@ -96,7 +97,7 @@ impl Engine {
     fn take(
         &self,
         piece: Piece,
-        seen: &mut HashSet<Uuid>,
+        seen: &mut HashMap<Uuid, (Option<bool>, Place)>,
         pending: &mut FuturesOrdered<Pending>,
     ) -> Result<(), Failure> {
         let mut event = |event| pending.push_back(tokio::spawn(std::future::ready(Ok(Some(event)))));
@@ -124,17 +125,29 @@ impl Engine {
                 return Ok(());
             }
         };
-        if self.labelled_only && trace.human_label.as_ref().and_then(|label| label.faithful).is_none() {
+        let label = trace.human_label.as_ref().and_then(|label| label.faithful);
+        if self.labelled_only && label.is_none() {
             event(Event::Unlabelled);
             return Ok(());
         }
         let record = Arc::new(audit::record::TraceRecord { trace, payload: body, received_at: Utc::now() });
+        let mut before = None;
         for one in self.audits(&record, &place) {
-            if !seen.insert(one.key.id()) {
-                pending.push_back(tokio::spawn(std::future::ready(Ok(Some(Event::Duplicate)))));
-                continue;
+            match seen.entry(one.key.id()) {
+                Entry::Occupied(known) => before = Some(known.get().clone()),
+                Entry::Vacant(free) => {
+                    free.insert((label, place.clone()));
+                    pending.push_back(self.begin(one)?);
+                }
             }
-            pending.push_back(self.begin(one)?);
+        }
+        if let Some((first, at)) = before {
+            let event = if self.labelled_only && first != label {
+                Event::Malformed(contradicting(place, &at))
+            } else {
+                Event::Duplicate
+            };
+            pending.push_back(tokio::spawn(std::future::ready(Ok(Some(event)))));
         }
         Ok(())
     }
@@ -170,7 +183,7 @@ impl Engine {
 
     fn begin(&self, one: One) -> Result<Pending, Failure> {
         let prompt_version = self.bench.prompt_version(one.key.kind)?;
-        let judge = self.bench.judge_name();
+        let judge = self.bench.judge();
         let earlier =
             self.earlier.as_ref().and_then(|earlier| earlier.find(one.key.id(), &prompt_version, judge));
         if let Some(mut record) = earlier {
@@ -191,4 +204,10 @@ impl Engine {
             Ok(record.map(|record| Event::Audited(Box::new(Audited { record, trace, is_resumed: false }))))
         }))
     }
+}
+
+/// A case that came before with the other label: one of them is wrong, and nobody here knows which.
+fn contradicting(place: Place, first: &Place) -> Malformed {
+    let message = format!("is the other one than in {} line {}, of the same trace", first.file, first.line);
+    Malformed { place, problems: vec![trace::Problem::new("$.human_label.faithful", message)] }
 }

@@ -2,6 +2,7 @@
 
 mod earlier;
 mod engine;
+mod goal;
 mod judge;
 mod one;
 mod out;
@@ -30,6 +31,7 @@ pub(crate) use out::Target;
 pub(crate) use progress::Progress;
 
 use earlier::Earlier;
+use goal::Goal;
 use out::Files;
 
 /// Malformed lines that are kept for the lists; all of them are counted.
@@ -93,21 +95,17 @@ pub(crate) async fn run(args: &Audit, settings: &Settings) -> Outcome {
     conclude(book, &name, circumstances, args)
 }
 
-/// Results must not be written over what is read, nor where the next run would take them for traces.
+/// Results must not be written over what is read.
 fn keep_apart(args: &Audit) -> Outcome {
-    let Ok(read) = args.file.canonicalize() else { return Ok(()) };
+    let mut goals = Vec::new();
     for target in &args.out {
-        let folder =
-            target.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let (Ok(folder), Some(name)) = (folder.canonicalize(), target.path.file_name()) else { continue };
-        let path = folder.join(name);
-        if path == read || (target.format == out::Format::Jsonl && read.is_dir() && path.starts_with(&read)) {
-            let (out, read) = (target.path.display(), args.file.display());
-            return Err(Failure::usage(format!("--out {out} lies where the traces are read from ({read})"))
-                .hint("write the results to another folder"));
-        }
+        let goal = Goal::of(&target.path);
+        let goal = goal.map_err(|error| {
+            Failure::usage(format!("{} cannot be written: {error}", target.path.display()))
+        })?;
+        goals.push((goal, target.path.as_path(), target.format == out::Format::Jsonl));
     }
-    Ok(())
+    goal::keep_apart(&goals, &args.file, &input::sources(&args.file)?, args.baseline.as_deref())
 }
 
 /// Writes what comes at the end, prints it, and gives the exit code.

@@ -55,9 +55,9 @@ impl Bench {
         self.prompts.current(kind).map(|prompt| prompt.version.clone()).map_err(Failure::usage)
     }
 
-    /// The name of the judge that every audit is said to be made by.
-    pub(crate) fn judge_name(&self) -> &str {
-        self.runner.judge().name()
+    /// The judge that every audit is said to be made by.
+    pub(crate) fn judge(&self) -> &judge::Profile {
+        self.runner.judge().profile()
     }
 
     /// Runs one audit. None when the stop came first.
@@ -73,7 +73,8 @@ impl Bench {
             let reason = match self.runner.run(delivery.clone(), &sink, &self.stop).await {
                 Ok(Run::Ended(ending)) => {
                     let attempts = [sink.attempts_of(&one.key), ending.attempts.clone()].concat();
-                    return Ok(Some(Record::of_ending(&ending, &attempts, one.place.clone())));
+                    let record = Record::of_ending(&ending, &attempts, one.place.clone());
+                    return Ok(Some(Record { model: self.judge().model().to_owned(), ..record }));
                 }
                 Ok(Run::Interrupted) => return Ok(None),
                 Ok(Run::Parked { advance, reason }) => {
@@ -152,10 +153,11 @@ impl Bench {
         let version = self.prompt_version(one.key.kind).unwrap_or_default();
         Record {
             failure: Some(reason),
-            practice: self.runner.judge().profile().is_practice(),
+            model: self.judge().model().to_owned(),
+            practice: self.judge().is_practice(),
             cost: Cost::of(attempts),
             ended_at: Utc::now(),
-            ..record.by(&version, self.judge_name())
+            ..record.by(&version, self.judge().name())
         }
     }
 }

@@ -3,19 +3,18 @@
 //! What has to know its counts before its parts (JUnit, HTML) is put together from spools, so that no run is held in
 //! memory. A file appears under its name only when it is whole; an earlier one stays until then.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use outcomes::files::html::{self, Overview, Section};
 use outcomes::files::{Malformed, csv, junit};
 use outcomes::{Change, Missed, Record};
-use tempfile::NamedTempFile;
 use trace::Trace;
 
 use crate::failure::Failure;
 
-use super::earlier::out_file;
+use super::goal::{self, Goal};
 
 /// A format of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,36 +83,46 @@ pub(crate) struct Part<'a> {
 }
 
 /// All files of a run.
-pub(crate) struct Files(Vec<(PathBuf, Sheet)>);
+pub(crate) struct Files(Vec<(Goal, PathBuf, Sheet)>);
 
 enum Sheet {
     Jsonl(BufWriter<File>),
-    Csv(BufWriter<NamedTempFile>),
-    Junit { spool: BufWriter<NamedTempFile>, counts: junit::Counts },
+    Csv(BufWriter<File>),
+    Junit { spool: BufWriter<File>, counts: junit::Counts },
     Html(Vec<Spool>),
 }
 
 /// A section of the page, as it grows.
 struct Spool {
     section: Section,
-    file: BufWriter<NamedTempFile>,
+    file: BufWriter<File>,
     audits: u64,
 }
 
 impl Files {
-    /// Opens everything before the first audit is paid. With `is_resumed` JSON Lines are added to.
+    /// Opens everything before the first audit is paid, and writes over nothing before all of it is open. With
+    /// `is_resumed` JSON Lines are added to.
     ///
     /// # Errors
     /// When a file cannot be made, or two are the same.
     pub(crate) fn create(targets: &[Target], is_resumed: bool) -> Result<Self, Failure> {
-        let mut sheets: Vec<(PathBuf, Sheet)> = Vec::new();
+        let mut sheets: Vec<(Goal, PathBuf, Sheet)> = Vec::new();
         for Target { format, path } in targets {
-            if sheets.iter().any(|(known, _)| known == path) {
+            let failed =
+                |error: io::Error| Failure::usage(format!("{} cannot be written: {error}", path.display()));
+            let goal = Goal::of(path).map_err(failed)?;
+            if sheets.iter().any(|(known, ..)| *known == goal || known.is(path)) {
                 return Err(Failure::usage(format!("--out names {} twice", path.display())));
             }
-            let sheet = sheet(*format, path, is_resumed)
-                .map_err(|error| Failure::usage(format!("{} cannot be written: {error}", path.display())))?;
-            sheets.push((path.clone(), sheet));
+            let sheet = sheet(*format, &goal).map_err(failed)?;
+            sheets.push((goal, path.clone(), sheet));
+        }
+        for (_, path, sheet) in &mut sheets {
+            if let Sheet::Jsonl(lines) = sheet
+                && !is_resumed
+            {
+                goal::empty(lines.get_mut()).map_err(|error| lost(path, &error))?;
+            }
         }
         Ok(Self(sheets))
     }
@@ -143,15 +152,15 @@ impl Files {
     /// As [`Files::audited`].
     pub(crate) fn finish(self, overview: &Overview<'_>) -> Result<Vec<PathBuf>, Failure> {
         let mut written = Vec::new();
-        for (path, sheet) in self.0 {
-            sheet.finish(&path, overview).map_err(|error| lost(&path, &error))?;
+        for (goal, path, sheet) in self.0 {
+            sheet.finish(&goal, overview).map_err(|error| lost(&path, &error))?;
             written.push(path);
         }
         Ok(written)
     }
 
     fn each(&mut self, mut write: impl FnMut(&mut Sheet) -> io::Result<()>) -> Result<(), Failure> {
-        self.0.iter_mut().try_for_each(|(path, sheet)| write(sheet).map_err(|error| lost(path, &error)))
+        self.0.iter_mut().try_for_each(|(_, path, sheet)| write(sheet).map_err(|error| lost(path, &error)))
     }
 }
 
@@ -159,18 +168,10 @@ fn lost(path: &Path, error: &io::Error) -> Failure {
     Failure::unreachable(format!("{} cannot be written: {error}", path.display()))
 }
 
-fn sheet(format: Format, path: &Path, is_resumed: bool) -> io::Result<Sheet> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    if folder.is_some_and(|folder| !folder.is_dir()) {
-        return Err(io::Error::new(io::ErrorKind::NotFound, "there is no such folder"));
-    }
-    let spool = || Ok::<_, io::Error>(BufWriter::new(out_file(path)?));
+fn sheet(format: Format, goal: &Goal) -> io::Result<Sheet> {
+    let spool = || goal.spool().map(BufWriter::new);
     Ok(match format {
-        Format::Jsonl => {
-            let mut options = OpenOptions::new();
-            let options = if is_resumed { options.append(true) } else { options.write(true).truncate(true) };
-            Sheet::Jsonl(BufWriter::new(options.create(true).open(path)?))
-        }
+        Format::Jsonl => Sheet::Jsonl(BufWriter::new(goal.open()?)),
         Format::Csv => {
             let mut rows = spool()?;
             rows.write_all(&csv::head().map_err(io::Error::other)?)?;
@@ -211,41 +212,38 @@ impl Sheet {
         }
     }
 
-    fn finish(self, path: &Path, overview: &Overview<'_>) -> io::Result<()> {
+    fn finish(self, goal: &Goal, overview: &Overview<'_>) -> io::Result<()> {
         match self {
             Self::Jsonl(mut lines) => lines.flush(),
-            Self::Csv(rows) => place(rows, path),
+            Self::Csv(rows) => goal.put(|whole| append(rows, whole)),
             Self::Junit { spool, mut counts } => {
                 let mut of_run = Vec::new();
                 for verdict in overview.thresholds {
                     of_run.extend(junit::threshold(verdict, &mut counts)?.unwrap_or_default());
                 }
-                let mut whole = BufWriter::new(out_file(path)?);
-                whole.write_all(&junit::head(counts)?)?;
-                append(spool, &mut whole)?;
-                whole.write_all(&of_run)?;
-                whole.write_all(junit::FOOT)?;
-                place(whole, path)
+                goal.put(|whole| {
+                    whole.write_all(&junit::head(counts)?)?;
+                    append(spool, whole)?;
+                    whole.write_all(&of_run)?;
+                    whole.write_all(junit::FOOT)
+                })
             }
-            Self::Html(spools) => {
-                let mut whole = BufWriter::new(out_file(path)?);
+            Self::Html(spools) => goal.put(|whole| {
                 whole.write_all(html::head(overview).map_err(io::Error::other)?.as_bytes())?;
                 for spool in spools.into_iter().filter(|spool| spool.audits > 0) {
                     whole.write_all(html::section(spool.section, spool.audits).as_bytes())?;
-                    append(spool.file, &mut whole)?;
+                    append(spool.file, whole)?;
                     whole.write_all(html::section_end(spool.section).as_bytes())?;
                 }
-                whole.write_all(html::FOOT.as_bytes())?;
-                place(whole, path)
-            }
+                whole.write_all(html::FOOT.as_bytes())
+            }),
         }
     }
 }
 
 /// Copies a spool, which goes away afterwards.
-fn append(spool: BufWriter<NamedTempFile>, whole: &mut impl Write) -> io::Result<()> {
-    let spool = spool.into_inner().map_err(io::IntoInnerError::into_error)?;
-    let mut file = spool.reopen()?;
+fn append(spool: BufWriter<File>, whole: &mut dyn Write) -> io::Result<()> {
+    let mut file = spool.into_inner().map_err(io::IntoInnerError::into_error)?;
     file.rewind()?;
     let mut buffer = vec![0; 1 << 16];
     loop {
@@ -254,10 +252,4 @@ fn append(spool: BufWriter<NamedTempFile>, whole: &mut impl Write) -> io::Result
             read => whole.write_all(&buffer[..read])?,
         }
     }
-}
-
-/// Gives a file its name.
-fn place(file: BufWriter<NamedTempFile>, path: &Path) -> io::Result<()> {
-    let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
-    file.persist(path).map(|_| ()).map_err(|error| error.error)
 }

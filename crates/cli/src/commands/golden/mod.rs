@@ -52,6 +52,8 @@ struct Measured {
     cost: outcomes::Cost,
     /// Whether the run lifts the mark `uncalibrated`, if it is kept.
     calibrates: bool,
+    /// Why it does not.
+    shortfalls: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -63,6 +65,9 @@ struct Sweep {
 
 /// Share of the cases that must have been judged before a run says anything about a judge.
 const ENOUGH_COVERAGE: f64 = 0.9;
+
+/// Cases without which a run says nothing about a judge.
+const ENOUGH_CASES: u64 = 20;
 
 /// Everything that was read.
 #[derive(Debug, Default)]
@@ -119,15 +124,20 @@ pub(crate) async fn run(args: &GoldenRun, settings: &Settings) -> Outcome {
         Err(failure) => (keep::Kept::No(failure.message()), Some(failure)),
     };
     print::run(&print::Whole { name: &name, measured: &measured, book: &book, kept: &kept }, args.json.json);
-    failure.map_or_else(|| exit(&measured, stop.is_cancelled()), Err)
+    failure.map_or_else(|| exit(&measured, &book, stop.is_cancelled()), Err)
 }
 
-fn exit(measured: &[Measured], is_stopped: bool) -> Outcome {
+/// An unmet requirement is certain; a run that could not look at everything is no success either.
+fn exit(measured: &[Measured], book: &Book, is_stopped: bool) -> Outcome {
     if is_stopped || measured.iter().all(|measured| measured.figures.judged == 0) {
         return Err(Failure::not_made());
     }
     let is_met = measured.iter().flat_map(|measured| &measured.requirements).all(|checked| checked.met);
-    if is_met { Ok(()) } else { Err(Failure::not_fine()) }
+    match (is_met, book.malformed) {
+        (false, _) => Err(Failure::not_fine()),
+        (true, 0) => Ok(()),
+        (true, _) => Err(Failure::not_made()),
+    }
 }
 
 fn no_case(name: &str, book: &Book) -> Failure {
@@ -192,15 +202,25 @@ impl Book {
 }
 
 fn measure(kind: Kind, group: Group, args: &GoldenRun) -> Measured {
+    let defaults = Limits::default();
     let limits = Limits {
-        paraphrase_missed: args.max_paraphrase_missed,
-        fabrication_passed: args.max_fabrication_passed,
+        paraphrase_missed: args.max_paraphrase_missed.unwrap_or(defaults.paraphrase_missed),
+        fabrication_passed: args.max_fabrication_passed.unwrap_or(defaults.fabrication_passed),
     };
     let figures = Figures::of(&group.cases, limits);
-    let requirements: Vec<Checked> =
+    let mut requirements: Vec<Checked> =
         args.require.iter().map(|requirement| requirement.check(&figures)).collect();
-    let is_covered = figures.coverage.is_some_and(|coverage| coverage >= ENOUGH_COVERAGE);
-    let calibrates = !group.practice && is_covered && requirements.iter().all(|checked| checked.met);
+    // A limit that somebody names is one to keep.
+    for (name, limit, rate) in [
+        ("paraphrase_missed", args.max_paraphrase_missed, &figures.paraphrase_missed),
+        ("fabrication_passed", args.max_fabrication_passed, &figures.fabrication_passed),
+    ] {
+        if let Some(limit) = limit {
+            let requirement = format!("{name}<={limit}");
+            requirements.push(Checked { requirement, value: rate.share, met: rate.is_kept() });
+        }
+    }
+    let shortfalls = shortfalls(&figures, group.practice, &requirements);
     Measured {
         kind,
         prompt_version: group.prompt_version,
@@ -213,6 +233,34 @@ fn measure(kind: Kind, group: Group, args: &GoldenRun) -> Measured {
         figures,
         requirements,
         cost: group.tally.cost,
-        calibrates,
+        calibrates: shortfalls.is_empty(),
+        shortfalls,
     }
+}
+
+/// Why a run does not calibrate a judge: what is known about it is too little, or speaks against it.
+fn shortfalls(figures: &Figures, is_practice: bool, requirements: &[Checked]) -> Vec<String> {
+    let mut why = Vec::new();
+    if is_practice {
+        why.push("it has no model".to_owned());
+    }
+    if figures.cases < ENOUGH_CASES {
+        why.push(format!("fewer than {ENOUGH_CASES} cases"));
+    }
+    if figures.coverage.is_none_or(|coverage| coverage < ENOUGH_COVERAGE) {
+        why.push(format!("fewer than {} of 100 cases were judged", ENOUGH_COVERAGE * 100.0));
+    }
+    let table = figures.all.confusion;
+    if table.true_positive + table.false_negative == 0 || table.true_negative + table.false_positive == 0 {
+        why.push("the cases are all faithful, or all not".to_owned());
+    }
+    let limits = [
+        ("paraphrase missed", &figures.paraphrase_missed),
+        ("fabrication passed", &figures.fabrication_passed),
+    ];
+    let missed = limits.iter().filter(|(_, rate)| rate.share.is_some_and(|share| share > rate.limit));
+    why.extend(missed.map(|(name, rate)| format!("{name} is above its limit of {}", rate.limit)));
+    let unmet = requirements.iter().filter(|checked| !checked.met);
+    why.extend(unmet.map(|checked| format!("{} is not met", checked.requirement)));
+    why
 }

@@ -72,12 +72,9 @@ fn stored(measured: &Measured) -> String {
         format!("{} with {} and {}", measured.kind, measured.prompt_version, terminal::line(&measured.judge));
     if measured.calibrates {
         format!("stored: results of {what} are no longer marked as uncalibrated")
-    } else if measured.practice {
-        format!("stored: results of {what} stay marked as uncalibrated: it has no model")
     } else {
-        format!(
-            "stored: results of {what} stay marked as uncalibrated: too few cases were judged, or a requirement is not met"
-        )
+        let why = measured.shortfalls.join("; ");
+        format!("stored: results of {what} stay marked as uncalibrated: {why}")
     }
 }
 
@@ -204,7 +201,11 @@ fn rate(name: &str, of_category: &str, of_label: &str, rate: &Rate) -> String {
     let interval = rate
         .interval
         .map_or(String::new(), |Interval { low, high }| format!(", 95 %: {low:.3} to {high:.3}"));
-    let state = if rate.is_kept() { "kept" } else { "NOT kept" };
+    let state = match rate.share {
+        None => "no such case",
+        Some(_) if rate.is_kept() => "kept",
+        Some(_) => "NOT kept",
+    };
     format!(
         "{name}: {} ({} of {} {}{interval}); limit {}: {state}",
         shown(rate.share),
