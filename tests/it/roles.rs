@@ -51,7 +51,11 @@ async fn a_worker_does_all_its_work_as_the_worker_role_and_can_do_nothing_else()
     })
     .await;
     system.outbox_empty().await;
+    // It could not be seen by operators: reporting itself wanted a right to delete.
+    let seen = "select id::text from groundcrew.workers where seen_at > now() - interval '1 minute'";
+    assert_eq!(system.strings(seen).await.len(), 1);
     worker.stop(PATIENCE).await;
+    assert!(system.strings(seen).await.is_empty(), "one that has ended says so");
 
     let options: PgConnectOptions = system.database.url_as(&name, "p", None).parse().unwrap();
     let mut session = options.connect().await.unwrap();

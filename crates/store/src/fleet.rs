@@ -96,15 +96,14 @@ impl Store {
         .await
     }
 
-    /// Says that a worker runs, and forgets those that were silent for `silence`.
+    /// Says that a worker runs. Those that were silent for long are removed by [`Store::maintain`].
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn report_worker(&self, report: WorkerReport, silence: Duration) -> Result<()> {
+    pub async fn report_worker(&self, report: WorkerReport) -> Result<()> {
         self.run(move |pool| async move {
             sqlx::query(
-                "with gone as (delete from groundcrew.workers where seen_at < now() - $13::interval)
-                insert into groundcrew.workers (id, host, process_id, version, started_at, seen_at, flow,
+                "insert into groundcrew.workers (id, host, process_id, version, started_at, seen_at, flow,
                     in_work_urgent, in_work_normal, in_work_bulk, taken_urgent, taken_normal, taken_bulk)
                 values ($1, $2, $3, $4, $5, now(), $6, $7, $8, $9, $10, $11, $12)
                 on conflict (id) do update set seen_at = excluded.seen_at, flow = excluded.flow,
@@ -124,7 +123,6 @@ impl Store {
             .bind(report.taken_urgent)
             .bind(report.taken_normal)
             .bind(report.taken_bulk)
-            .bind(silence)
             .execute(&pool)
             .await
             .map_err(Error::cannot("report a worker"))?;
@@ -133,13 +131,13 @@ impl Store {
         .await
     }
 
-    /// Forgets a worker that ends.
+    /// Says that a worker has ended. A worker's role removes nothing, so the row stays until it is swept.
     ///
     /// # Errors
     /// When the database does not answer.
     pub async fn forget_worker(&self, id: Uuid) -> Result<()> {
         self.run(move |pool| async move {
-            sqlx::query("delete from groundcrew.workers where id = $1")
+            sqlx::query("update groundcrew.workers set seen_at = '-infinity' where id = $1")
                 .bind(id)
                 .execute(&pool)
                 .await

@@ -118,6 +118,14 @@ const RESERVATIONS: Sweep = Sweep {
         )",
 };
 
+const WORKERS: Sweep = Sweep {
+    table: "workers",
+    count: "select count(*) from groundcrew.workers where seen_at < $1",
+    remove: "delete from groundcrew.workers where id in (
+            select id from groundcrew.workers where seen_at < $1 limit $2 for update skip locked
+        )",
+};
+
 const ALERTS: Sweep = Sweep {
     table: "alerts",
     count: "select count(*) from groundcrew.alerts where raised_at < $1",
@@ -241,7 +249,7 @@ impl Store {
 }
 
 /// What is removed row by row, with the moment before which it is.
-fn sweeps(retention: Retention, now: DateTime<Utc>) -> [(&'static Sweep, DateTime<Utc>); 8] {
+fn sweeps(retention: Retention, now: DateTime<Utc>) -> [(&'static Sweep, DateTime<Utc>); 9] {
     let bodies = before(now, retention.bodies);
     let usage = before(now, retention.usage);
     [
@@ -251,6 +259,7 @@ fn sweeps(retention: Retention, now: DateTime<Utc>) -> [(&'static Sweep, DateTim
         (&OUTBOX, before(now, retention.outbox)),
         (&DEAD_LETTERS, before(now, retention.dead_letters)),
         (&RESERVATIONS, before(now, Duration::from_secs(3 * 86_400))),
+        (&WORKERS, before(now, Duration::from_secs(3600))),
         (&ALERTS, usage),
         (&USAGE, usage),
     ]

@@ -18,9 +18,6 @@ const EVERY: Duration = Duration::from_secs(2);
 /// A worker that has not reported for this long is taken to be gone.
 pub const SILENCE: Duration = Duration::from_secs(20);
 
-/// Rows of workers that were silent for this long are removed.
-const FORGET_AFTER: Duration = Duration::from_secs(3600);
-
 /// Who this worker is.
 #[derive(Debug, Clone)]
 pub(crate) struct Identity {
@@ -60,15 +57,16 @@ impl Identity {
 /// Asks and tells until `end`, then says goodbye.
 pub(crate) async fn follow(context: &Context, paused: &watch::Sender<bool>, end: &CancellationToken) {
     let identity = Identity::new();
+    let mut is_taken = true;
     loop {
         hear(context, paused).await;
-        tell(context, &identity).await;
+        is_taken = tell(context, &identity, is_taken).await;
         tokio::select! {
             () = end.cancelled() => break,
             () = tokio::time::sleep(EVERY) => {}
         }
     }
-    tell(context, &identity).await;
+    tell(context, &identity, is_taken).await;
     if let Err(error) = context.store.forget_worker(identity.id).await {
         tracing::debug!(error = %chain(&error), "the worker's row stays until it is too old");
     }
@@ -85,15 +83,23 @@ pub(crate) async fn hear(context: &Context, paused: &watch::Sender<bool>) {
     }
 }
 
-async fn tell(context: &Context, identity: &Identity) {
-    if let Err(error) = context.store.report_worker(identity.report(context), FORGET_AFTER).await {
-        tracing::debug!(error = %chain(&error), "the worker could not report itself");
+/// Gives whether the report was taken; `was_taken` is what the last one was.
+async fn tell(context: &Context, identity: &Identity, was_taken: bool) -> bool {
+    let told = context.store.report_worker(identity.report(context)).await;
+    match &told {
+        // Once, and not every two seconds: whoever looks for workers does not see this one.
+        Err(error) if was_taken => {
+            tracing::warn!(error = %chain(error), "the worker could not report itself: it is missing in `groundcrew queue status`");
+        }
+        Err(error) => tracing::debug!(error = %chain(error), "the worker could not report itself"),
+        Ok(()) => {}
     }
     let left_out = context.vitals.take_left_out();
     if let Err(error) = context.store.count_sampled_out(left_out.clone()).await {
         tracing::debug!(error = %chain(&error), "what sampling left out is counted later");
         context.vitals.keep_left_out(left_out);
     }
+    told.is_ok()
 }
 
 /// Says that the event loop is alive, until `end`.

@@ -45,19 +45,24 @@ async fn a_pause_holds_until_it_is_ended_and_says_who_and_why() {
 #[tokio::test]
 async fn a_worker_is_one_row_until_it_ends_or_is_silent() {
     in_database(|database, store| async move {
-        let (silence, never) = (Duration::from_secs(20), Duration::from_secs(3600));
+        let silence = Duration::from_secs(20);
         let (one, other) = (report(), report());
-        store.report_worker(one.clone(), never).await.unwrap();
-        store.report_worker(WorkerReport { in_work_normal: 5, ..one.clone() }, never).await.unwrap();
-        store.report_worker(other.clone(), never).await.unwrap();
+        store.report_worker(one.clone()).await.unwrap();
+        store.report_worker(WorkerReport { in_work_normal: 5, ..one.clone() }).await.unwrap();
+        store.report_worker(other.clone()).await.unwrap();
         let seen = store.workers(silence).await.unwrap();
         assert_eq!(seen.len(), 2);
         assert!(seen.iter().any(|worker| worker.id == one.id && worker.in_work_normal == 5));
         store.forget_worker(one.id).await.unwrap();
+        assert_eq!(
+            store.workers(Duration::from_secs(3600)).await.unwrap().len(),
+            1,
+            "one that ended is gone at once"
+        );
         database.execute("update groundcrew.workers set seen_at = now() - interval '1 minute'").await;
         assert!(store.workers(silence).await.unwrap().is_empty());
-        store.report_worker(report(), Duration::from_secs(30)).await.unwrap();
-        assert_eq!(store.workers(never).await.unwrap().len(), 1, "the silent one was removed");
+        store.report_worker(report()).await.unwrap();
+        assert_eq!(store.workers(silence).await.unwrap().len(), 1);
     })
     .await;
 }
