@@ -24,15 +24,42 @@ pub(crate) fn start_quiet() -> Result<(), Failure> {
 }
 
 fn ours(level: &str) -> String {
-    ["groundcrew", "trace", "audit", "judge", "runner", "practice", "queue", "store", "worker", "notify"]
-        .map(|name| format!("{name}={level}"))
-        .join(",")
+    [
+        "groundcrew",
+        "trace",
+        "audit",
+        "judge",
+        "runner",
+        "practice",
+        "queue",
+        "store",
+        "durable",
+        "worker",
+        "desk",
+        "notify",
+    ]
+    .map(|name| format!("{name}={level}"))
+    .join(",")
+}
+
+fn is_no_level(filter: &str) -> bool {
+    let is_word = |part: &str| !part.trim().is_empty() && !part.contains(['=', '[', ':']);
+    let is_level = |part: &str| part.trim().parse::<tracing_subscriber::filter::LevelFilter>().is_ok();
+    let mut parts = filter.split(',');
+    // A module by itself is good for something only beside a level for the rest.
+    parts.clone().all(is_word) && !parts.any(is_level)
 }
 
 fn start_with(format: LogFormat, default: &str) -> Result<(), Failure> {
     let given = std::env::var(FILTER_VARIABLE).ok().filter(|filter| !filter.trim().is_empty());
     let filter = match given {
         None => EnvFilter::new(default),
+        // One word is taken for the name of a module, and silences everything else.
+        Some(given) if is_no_level(&given) => {
+            return Err(Failure::usage(format!("{FILTER_VARIABLE} = {given} is no level")).hint(
+                "levels are error, warn, info, debug, trace and off; a filter is such as groundcrew=debug",
+            ));
+        }
         Some(given) => EnvFilter::try_new(&given).map_err(|error| {
             Failure::usage(format!("{FILTER_VARIABLE} = {given} is not a log filter: {error}"))
                 .hint("expected such as info, or groundcrew=debug,sqlx=warn")

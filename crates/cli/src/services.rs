@@ -100,11 +100,20 @@ fn judge(configured: &config::Judge) -> Result<Judge, Failure> {
         judge = judge.name(),
         provider = judge.profile().settings().provider.as_str(),
         model = judge.profile().model(),
-        endpoint = %judge.profile().endpoint(),
+        endpoint = %without_query(judge.profile().endpoint()),
         practice = judge.profile().is_practice(),
         "judge configured"
     );
     Ok(judge)
+}
+
+/// An address for a log: some providers want their key in the query.
+fn without_query(address: &reqwest::Url) -> String {
+    let mut address = address.clone();
+    if address.query().is_some() {
+        address.set_query(Some("hidden"));
+    }
+    address.to_string()
 }
 
 /// A connection to the broker.

@@ -163,7 +163,7 @@ impl Case<'_> {
             Envelope::Error(value) => {
                 let error = ProviderError::from_value(&value);
                 let verdict = classify::by_error(&error);
-                Err(self.verdict(verdict, format!("answered success with an error{}", said(&error))))
+                Err(self.verdict(verdict, "answered success with an error".to_owned(), said(&error)))
             }
         }
     }
@@ -175,10 +175,10 @@ impl Case<'_> {
             let target = self.received.location.as_deref().map(one_line).unwrap_or_default();
             let message =
                 format!("redirects to `{target}` ({status}); `base_url` should name the final address");
-            return self.verdict(verdict, message);
+            return self.verdict(verdict, message, None);
         }
         let timed_out = matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::GATEWAY_TIMEOUT);
-        let failure = self.verdict(verdict, format!("answered {}{}", status.as_u16(), said(&error)));
+        let failure = self.verdict(verdict, format!("answered {}", status.as_u16()), said(&error));
         Failure { timed_out, ..failure }
     }
 
@@ -201,8 +201,12 @@ impl Case<'_> {
         Failure { timed_out, ..failure }
     }
 
-    fn verdict(self, verdict: Verdict, message: String) -> Failure {
-        Failure { certain: verdict.certain, ..self.failure(verdict.class, message, None) }
+    fn verdict(self, verdict: Verdict, message: String, words: Option<String>) -> Failure {
+        let key = self.profile.settings().api_key.clone();
+        let words = words.map(|words| redacted(words, key.as_ref()));
+        let mut failure = Failure { certain: verdict.certain, ..self.failure(verdict.class, message, None) };
+        failure.error.words = words;
+        failure
     }
 
     fn failure(
@@ -215,7 +219,8 @@ impl Case<'_> {
         let message = format!("judge `{}` {message}", self.profile.name());
         let error = JudgeError {
             class,
-            message: String::from_utf8_lossy(&redact(message.into_bytes(), key)).into_owned(),
+            message: redacted(message, key),
+            words: None,
             status: self.received.status.map(|status| status.as_u16()),
             retry_after: self.received.retry_after,
             body: redact(self.received.body, key),
@@ -227,9 +232,13 @@ impl Case<'_> {
     }
 }
 
-/// The provider's own words, ready to stand after ours.
-fn said(error: &ProviderError) -> String {
-    if error.message.is_empty() { String::new() } else { format!(": {}", one_line(&error.message)) }
+/// The provider's own words on one line.
+fn said(error: &ProviderError) -> Option<String> {
+    (!error.message.is_empty()).then(|| one_line(&error.message))
+}
+
+fn redacted(text: String, key: Option<&Secret>) -> String {
+    String::from_utf8_lossy(&redact(text.into_bytes(), key)).into_owned()
 }
 
 /// Makes a text from outside fit into one line of a message.

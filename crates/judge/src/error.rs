@@ -11,8 +11,11 @@ use thiserror::Error;
 pub struct JudgeError {
     /// What kind of failure it was: all that a caller needs in order to decide.
     pub class: Class,
-    /// What happened, in one line, without the API key.
+    /// What happened, in one line, in our own words and without the API key.
     pub message: String,
+    /// What the provider says about it, in one line and without the API key. It may repeat what it was asked, so it
+    /// belongs into what is stored and not into a log.
+    pub words: Option<String>,
     /// The HTTP status, where one was received.
     pub status: Option<u16>,
     /// How long to stay away, clamped to the configured limits. Set by the judge's own `Retry-After`, or by
@@ -34,6 +37,14 @@ impl JudgeError {
     /// What kind of failure it was.
     pub fn class(&self) -> Class {
         self.class
+    }
+
+    /// What happened, and what the provider says about it.
+    pub fn in_full(&self) -> String {
+        match &self.words {
+            Some(words) => format!("{}: {words}", self.message),
+            None => self.message.clone(),
+        }
     }
 }
 

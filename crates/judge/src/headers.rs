@@ -11,8 +11,9 @@ use reqwest::header::HeaderMap;
 /// None when there is nothing, or nothing that can be understood. The caller clamps.
 pub fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    if let Some(millis) = text("retry-after-ms").and_then(|text| text.parse::<f64>().ok()) {
-        return duration(millis / 1000.0);
+    let millis = text("retry-after-ms").and_then(|text| text.parse::<f64>().ok());
+    if let Some(pause) = millis.and_then(|millis| duration(millis / 1000.0)) {
+        return Some(pause);
     }
     let value = text("retry-after")?;
     if let Ok(seconds) = value.parse::<f64>() {
@@ -76,6 +77,10 @@ mod tests {
             assert_eq!(capped(read), capped(expected), "{name}: {value}");
         }
         assert_eq!(retry_after(&HeaderMap::new(), now), None);
+        let mut both = HeaderMap::new();
+        both.insert("retry-after-ms", "-1".parse().unwrap());
+        both.insert("retry-after", "60".parse().unwrap());
+        assert_eq!(retry_after(&both, now), seconds(60), "one that means nothing does not hide the other");
     }
 
     #[test]

@@ -254,6 +254,7 @@ impl Judge {
         JudgeError {
             class,
             message: format!("judge `{}` {message}", self.name()),
+            words: None,
             status: None,
             retry_after: None,
             body: Vec::new(),

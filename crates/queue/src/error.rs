@@ -129,6 +129,12 @@ impl PublishError {
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Nacked | Self::Unknown(_))
     }
+
+    /// Whether the broker's user lacks the right to publish there: nothing is wrong with the message.
+    #[must_use]
+    pub fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Refused(Error::Broker { source, .. }) if is_access_refused(source))
+    }
 }
 
 fn soft(error: &lapin::Error) -> Option<AMQPSoftError> {

@@ -119,7 +119,7 @@ impl Call<'_> {
     pub(crate) fn cut_off(&self, error: &JudgeError) -> Option<Attempt> {
         error.sent.then(|| Attempt {
             latency: error.latency,
-            problems: json!([{ "code": "interrupted", "path": "$", "message": error.message }]),
+            problems: json!([{ "code": "interrupted", "path": "$", "message": error.in_full() }]),
             ..self.blank(Class::Transport, &[])
         })
     }
@@ -138,7 +138,7 @@ impl Call<'_> {
             judge::Class::Oversized => (Class::Format, Some(Code::Truncated)),
         };
         let problems = match code {
-            Some(code) => json!([Problem::new(code, "$", error.message.clone())]),
+            Some(code) => json!([Problem::new(code, "$", error.in_full())]),
             None => json!([{ "code": class.as_str(), "path": "$", "message": error.message }]),
         };
         Some(Attempt {

@@ -99,6 +99,8 @@ pub enum Run {
         advance: bool,
         /// Why, for the log.
         reason: String,
+        /// What the judge's provider says about it. It may repeat what it was asked: not for the log.
+        words: Option<String>,
     },
     /// Another worker is ahead with this audit: read again what is known.
     Yielded,

@@ -94,7 +94,7 @@ impl Session<'_> {
             }
             if self.terms.until.is_some_and(|until| until <= Instant::now()) {
                 let reason = "the delivery was in work for as long as it may be; it goes on later".to_owned();
-                return self.hand_back(Vec::new(), false, reason, sink).await;
+                return self.hand_back(Vec::new(), false, (reason, None), sink).await;
             }
             let asks = match self.allowed(asks, sink).await? {
                 Allowed::Asks(asks) => asks,
@@ -106,7 +106,7 @@ impl Session<'_> {
             if round.is_interrupted {
                 return self.interrupted(attempts.split_off(committed), sink).await;
             }
-            let Some(Failed { class, reason, refused }) = round.failed else {
+            let Some(Failed { class, reason, words, refused }) = round.failed else {
                 tries = 0;
                 continue;
             };
@@ -129,7 +129,7 @@ impl Session<'_> {
                     continue;
                 }
             }
-            return self.hand_back(attempts.split_off(committed), advance, reason, sink).await;
+            return self.hand_back(attempts.split_off(committed), advance, (reason, words), sink).await;
         }
     }
 
@@ -149,7 +149,7 @@ impl Session<'_> {
                 // What is granted is asked first; the next round finds the cap again.
                 _ if !granted.is_empty() => break,
                 Allowance::Deferred { reason } if !self.terms.is_waited_for => {
-                    return Ok(Allowed::Not(Box::new(Run::Parked { advance: false, reason })));
+                    return Ok(Allowed::Not(Box::new(Run::Parked { advance: false, reason, words: None })));
                 }
                 Allowance::OverBudget { reason } | Allowance::Deferred { reason } => reason,
             };
@@ -205,7 +205,7 @@ impl Session<'_> {
         &self,
         pending: Vec<Attempt>,
         advance: bool,
-        reason: String,
+        (reason, words): (String, Option<String>),
         sink: &impl Sink,
     ) -> Result<Run, RunError> {
         let age = (Utc::now() - self.delivery.first_seen).to_std().unwrap_or_default();
@@ -216,7 +216,7 @@ impl Session<'_> {
         if !pending.is_empty() && self.keep(&pending, sink).await? == Kept::LostRace {
             return Ok(Run::Yielded);
         }
-        Ok(Run::Parked { advance, reason })
+        Ok(Run::Parked { advance, reason, words })
     }
 
     /// Passes the turn on when this judge cannot be used and another one may be asked.
@@ -279,6 +279,7 @@ impl Session<'_> {
                             class: error.class,
                             refused: !error.sent && error.retry_after.is_some(),
                             reason: error.message,
+                            words: error.words,
                         },
                     },
                 }
@@ -342,6 +343,7 @@ struct Round {
 struct Failed {
     class: judge::Class,
     reason: String,
+    words: Option<String>,
     refused: bool,
 }
 

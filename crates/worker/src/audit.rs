@@ -153,7 +153,10 @@ async fn attempt(
                 Finished::LostRace => Ok(yielded()),
             }
         }
-        Ok(Run::Parked { advance, reason }) => {
+        Ok(Run::Parked { advance, reason, words }) => {
+            if let Some(words) = words {
+                tracing::debug!(words, "the judge's provider says more");
+            }
             let until = sink.is_deferred().then(|| next_day(Utc::now()));
             Ok(Fate::Parked { advance, reason, until })
         }

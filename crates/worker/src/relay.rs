@@ -152,6 +152,14 @@ async fn publish(context: &Context, rows: Vec<OutboxRow>) -> (Vec<(Uuid, Outcome
             count("confirmed");
             sent.push((id, Outcome::Confirmed));
         }
+        Err(error) if error.is_forbidden() => {
+            tracing::error!(
+                error = %chain(&error),
+                "a message is lost: the broker's user may not write there; replies need the right to write to amq.default"
+            );
+            count("returned");
+            sent.push((id, Outcome::Returned));
+        }
         Err(error @ (PublishError::Returned { .. } | PublishError::Refused(_))) => {
             // Who asked is gone. That is noted, and not tried for ever.
             tracing::warn!(error = %chain(&error), "nobody takes an outbox message any more");

@@ -17,7 +17,7 @@ pub(crate) struct Seconds<const MIN_MS: u64, const MAX_MS: u64>(Duration);
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Share(pub(crate) f64);
 
-/// A sum of money, from 0 to a million.
+/// A sum of money: 0, or a millionth to a million.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Money(pub(crate) f64);
 
@@ -134,11 +134,13 @@ impl Bounded for Share {
 
 impl Bounded for Money {
     fn expected(formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a number from 0 to 1000000")
+        formatter.write_str("0, or a number from 0.000001 to 1000000")
     }
 
     fn from_number(number: f64) -> Option<Self> {
-        (0.0..=1_000_000.0).contains(&number).then_some(Self(number))
+        // Less than a millionth would be rounded to 0, which means none at all.
+        let is_allowed = number == 0.0 || (0.000_001..=1_000_000.0).contains(&number);
+        is_allowed.then_some(Self(number))
     }
 }
 

@@ -226,7 +226,14 @@ impl Sources {
 
     /// The key that a variable of ours means; none when it is not meant for the configuration.
     fn key_of_variable(&mut self, name: &str) -> Option<Key> {
-        let rest = name.strip_prefix(ENV_PREFIX)?;
+        let Some(rest) = name.strip_prefix(ENV_PREFIX) else {
+            let loud = name.to_ascii_uppercase();
+            // Variables are told apart by their case, and ours have only one.
+            if loud.starts_with(ENV_PREFIX) && loud.contains("__") {
+                self.warnings.push(format!("{name} is not read; did you mean {loud}?"));
+            }
+            return None;
+        };
         if !rest.contains("__") {
             if let Some(key) = self.known.by_flat_variable(name) {
                 self.warnings.push(format!("{name} is not read; did you mean {}?", key.variable()));

@@ -281,6 +281,42 @@ fn secrets_come_from_the_environment_or_from_files_and_are_shown_nowhere() {
 }
 
 #[test]
+fn keys_that_stood_in_other_places_were_shown() {
+    for (key, value) in [
+        ("judge.base_url", r#""https://h/v1?api_key=SEKRET""#),
+        ("judge.base_url", r#""https://SEKRET@h/v1""#),
+        ("judge.base_url", r#""https://u:a/SEKRET@h/v1""#),
+        ("judge.base_url", r#""https://h/v1#SEKRET""#),
+        ("judge.api_key_file", r#""a.SEKRET""#),
+        ("judge.api_key_header", r#""Authorization: Bearer SEKRET""#),
+        ("judge.extra_params", r#"{ api_key = "SEKRET", deep = { auth_token = "SEKRET" } }"#),
+        ("judge.extra_params", r#"{ callback = "https://h/?k=SEKRET" }"#),
+    ] {
+        let name = key.split_once('.').unwrap().1;
+        let mut text = String::from("[judge]\nmodel = \"m\"\n");
+        if name != "base_url" {
+            text.push_str("base_url = \"http://127.0.0.1:9/v1\"\n");
+        }
+        text.push_str(&format!("{name} = {value}\n"));
+        let shown = match load_text(&text, &[]) {
+            Ok(config) => {
+                config.lines.iter().map(|line| format!("{} {:?}\n", line.key, line.value)).collect()
+            }
+            Err(error) => error.to_string(),
+        };
+        assert!(!shown.contains("SEKRET"), "{key} = {value}: {shown}");
+        assert!(shown.contains(key), "{key} = {value}: {shown}");
+    }
+}
+
+#[test]
+fn a_cap_on_money_that_was_rounded_away_was_none() {
+    let text = "[project_defaults]\ncap_money_per_day = 0.0000001\n";
+    let Err(ConfigError::Keys(problems)) = load_text(text, &[]) else { panic!() };
+    assert_eq!(problems[0].key, "project_defaults.cap_money_per_day");
+}
+
+#[test]
 fn the_practice_judge_is_known_by_its_model() {
     let judge = |model: &str| {
         let variables =
@@ -295,11 +331,18 @@ fn the_practice_judge_is_known_by_its_model() {
 fn a_variable_that_is_a_key_but_for_an_underscore_is_warned_about() {
     let config = load(
         Some(file("").path()),
-        environment(&[("GROUNDCREW_JUDGE_MODEL", "m"), ("GROUNDCREW_TEST_DEV", "x")]),
+        environment(&[
+            ("GROUNDCREW_JUDGE_MODEL", "m"),
+            ("GROUNDCREW_TEST_DEV", "x"),
+            ("groundcrew_judge__model", "m"),
+        ]),
     );
     assert_eq!(
         config.unwrap().warnings,
-        ["GROUNDCREW_JUDGE_MODEL is not read; did you mean GROUNDCREW_JUDGE__MODEL?"]
+        [
+            "groundcrew_judge__model is not read; did you mean GROUNDCREW_JUDGE__MODEL?",
+            "GROUNDCREW_JUDGE_MODEL is not read; did you mean GROUNDCREW_JUDGE__MODEL?",
+        ]
     );
 }
 

@@ -123,15 +123,41 @@ fn is_table(key: &Key) -> bool {
 pub(crate) fn shown(key: &Key, value: &Value) -> String {
     match value {
         Value::String(text) if text.is_empty() => "\"\"".into(),
-        Value::String(text) if has_password(text) || is_misplaced(key, text) => "(hidden)".into(),
-        _ if is_secret(key) => "(hidden)".into(),
+        Value::String(text) if may_hold_key(text) || is_misplaced(key, text) => HIDDEN.into(),
+        _ if is_secret(key) => HIDDEN.into(),
         value => render(value),
     }
 }
 
-/// Whether the secret itself seems to stand where its file should be named.
+const HIDDEN: &str = "(hidden)";
+
+/// Whether an address holds more than where something is: a user, or a query, where some providers want their key.
+fn may_hold_key(text: &str) -> bool {
+    has_password(text) || text.contains("://") && text.contains(['@', '?', '#'])
+}
+
+/// Whether the secret itself seems to stand where something about it should be said: its file, or its header.
 fn is_misplaced(key: &Key, text: &str) -> bool {
-    key.0.last().is_some_and(|name| name.ends_with("_file")) && !text.contains(['/', '\\', '.'])
+    let name = key.0.last().map(String::as_str).unwrap_or_default();
+    let is_file = text.contains(['/', '\\']) || std::path::Path::new(text).exists();
+    let is_header = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    name.ends_with("_file") && !is_file || name.ends_with("_header") && !is_header
+}
+
+/// Whether a parameter of a provider's own is called like a secret.
+fn is_called_secret(name: &str) -> bool {
+    let name = name.to_lowercase();
+    ["key", "secret", "password", "authorization", "credential"].iter().any(|word| name.contains(word))
+        || name.ends_with("token")
+}
+
+fn member(key: &str, value: &Value) -> String {
+    match value {
+        Value::Table(_) | Value::Array(_) => render(value),
+        Value::String(text) if may_hold_key(text) => HIDDEN.into(),
+        _ if is_called_secret(key) => HIDDEN.into(),
+        value => render(value),
+    }
 }
 
 /// A value in TOML's spelling.
@@ -142,7 +168,7 @@ fn render(value: &Value) -> String {
         Value::Table(table) if table.is_empty() => "{}".into(),
         Value::Table(table) => {
             let members: Vec<String> =
-                table.iter().map(|(key, value)| format!("{key} = {}", render(value))).collect();
+                table.iter().map(|(key, value)| format!("{key} = {}", member(key, value))).collect();
             format!("{{ {} }}", members.join(", "))
         }
         Value::Integer(number) => number.to_string(),

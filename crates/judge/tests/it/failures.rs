@@ -61,7 +61,7 @@ async fn server_errors_are_transport_and_keep_their_body() {
         assert_eq!(error.class(), Class::Transport);
         assert_eq!(error.status, head[..3].parse().ok());
         assert_eq!(error.body, br#"{"error":{"message":"line one\n line two"}}"#);
-        assert_eq!(error.to_string(), format!("judge `local` answered {}: line one line two", &head[..3]));
+        assert_eq!(error.in_full(), format!("judge `local` answered {}: line one line two", &head[..3]));
     }
 }
 
@@ -206,8 +206,26 @@ async fn a_redirect_is_not_followed() {
 async fn a_key_that_is_sent_back_is_taken_out() {
     let body = format!(r#"{{"error":{{"message":"incorrect key: {KEY}."}}}}"#);
     let error = error_of(response("401 Unauthorized", &body)).await;
-    assert_eq!(error.to_string(), "judge `local` answered 401: incorrect key: [redacted].");
+    assert_eq!(error.in_full(), "judge `local` answered 401: incorrect key: [redacted].");
     assert_eq!(error.body, body.replace(KEY, "[redacted]").as_bytes());
+}
+
+/// Some servers repeat the request in their error; the message goes into logs.
+#[tokio::test]
+async fn an_error_that_repeats_the_question_told_it_to_the_log() {
+    for body in [
+        r#"{"detail":[{"loc":["body"],"msg":"too long","input":"a private QUESTION"}]}"#,
+        r#"{"error":{"message":"invalid content: a private QUESTION"}}"#,
+        r#"{"error":"a private QUESTION"}"#,
+    ] {
+        for status in ["400 Bad Request", "422 Unprocessable Entity", "500 Internal Server Error", "200 OK"] {
+            let error = error_of(response(status, body)).await;
+            assert!(!error.to_string().contains("QUESTION"), "{status}: {error}");
+            // A success without a reply is told in our words alone.
+            let is_told = error.in_full().contains("QUESTION") || status == "200 OK";
+            assert!(is_told, "{status}: {}", error.in_full());
+        }
+    }
 }
 
 #[tokio::test]

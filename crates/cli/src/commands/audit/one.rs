@@ -77,7 +77,7 @@ impl Bench {
                     return Ok(Some(Record { model: self.judge().model().to_owned(), ..record }));
                 }
                 Ok(Run::Interrupted) => return Ok(None),
-                Ok(Run::Parked { advance, reason }) => {
+                Ok(Run::Parked { advance, reason, words }) => {
                     if !advance && began.elapsed() < PATIENCE && self.may_be_asked_later() {
                         self.pause(pauses.next_delay()).await;
                         if let Some((opening, attempts)) = sink.known(&one.key) {
@@ -86,7 +86,7 @@ impl Bench {
                         }
                         continue;
                     }
-                    reason
+                    words.map_or(reason.clone(), |words| format!("{reason}: {words}"))
                 }
                 Ok(Run::Yielded) => "another run of the same audit is ahead".to_owned(),
                 Err(error) => return Err(Failure::failed(chain(&error))),
