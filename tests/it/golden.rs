@@ -18,7 +18,7 @@ async fn a_golden_run_lifts_the_mark_from_later_results() {
     let file = std::env::temp_dir().join(format!("golden-{}.jsonl", uuid::Uuid::now_v7()));
     let case = |at: usize| {
         let mut case = trace(&format!("case-{at}")).value().clone();
-        let faithful = at % 2 == 0;
+        let faithful = at.is_multiple_of(2);
         if !faithful {
             let answer = case["answer"].as_str().unwrap();
             case["answer"] = format!("{answer} It was painted by Otto Berg in 1931.").into();
