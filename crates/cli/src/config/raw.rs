@@ -192,6 +192,7 @@ pub(crate) struct Policy {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Prompts {
     pub(crate) dir: String,
+    pub(crate) examples_dir: String,
 }
 
 #[derive(Debug, Deserialize)]

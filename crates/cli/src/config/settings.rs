@@ -90,7 +90,7 @@ pub(super) fn check(raw: Raw, sources: &mut Sources) -> Option<Settings> {
     let max_age = Duration::from_secs(raw.worker.max_age_h.get() * 3600);
     let policies = raw.audits.iter().map(|(kind, policy)| (*kind, policy_of(policy))).collect();
     let repeats = raw.audits.iter().map(|(kind, policy)| (*kind, policy.repeat.small())).collect();
-    let prompts = prompts::library(&raw.prompts.dir, sources)?;
+    let prompts = prompts::library(&raw.prompts.dir, &raw.prompts.examples_dir, sources)?;
     let projects: HashMap<String, Project> = raw
         .projects
         .iter()

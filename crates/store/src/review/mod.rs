@@ -5,6 +5,7 @@
 //! decided by the row of the item, in the statement that writes.
 
 mod close;
+mod corrected;
 mod detail;
 mod events;
 mod export;
@@ -19,6 +20,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 pub use close::{Closed, Ending, Retry};
+pub use corrected::Corrected;
 pub use detail::{OpinionView, ReviewDetail, RulingView};
 pub(crate) use events::{Outgoing, TRACES, send};
 pub use export::{ReportClaim, Reviewed, ReviewedPlace};
