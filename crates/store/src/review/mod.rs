@@ -24,7 +24,7 @@ pub use corrected::Corrected;
 pub use detail::{OpinionView, ReviewDetail, RulingView};
 pub(crate) use events::{Outgoing, TRACES, send};
 pub use export::{ReportClaim, Reviewed, ReviewedPlace};
-pub use queue::{Assignee, QueueFilter, QueueItem, QueuePlace, ReasonCount};
+pub use queue::{Assignee, QueueFilter, QueueItem, QueuePlace, ReasonCount, Searched};
 pub use rule::Ruled;
 
 /// An item that somebody has taken.
