@@ -176,6 +176,8 @@ pub(crate) struct Retention {
     pub(crate) outbox_days: Days,
     pub(crate) dead_letters_days: Days,
     pub(crate) usage_days: Days,
+    pub(crate) access_log_days: Days,
+    pub(crate) notifications_days: Days,
 }
 
 #[derive(Debug, Deserialize)]

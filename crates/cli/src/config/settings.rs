@@ -150,6 +150,8 @@ pub(super) fn check(raw: Raw, sources: &mut Sources) -> Option<Settings> {
         outbox: days(raw.retention.outbox_days.get()),
         dead_letters: days(raw.retention.dead_letters_days.get()),
         usage: days(raw.retention.usage_days.get()),
+        access_log: days(raw.retention.access_log_days.get()),
+        notifications: days(raw.retention.notifications_days.get()),
     };
     let log = Log { format: raw.log.format, level: raw.log.level };
     let fail_on = fail_on(&raw);
