@@ -24,7 +24,7 @@ pub mod sign;
 
 pub use error::NotifyError;
 pub use group::Kindred;
-pub use hours::{BadHours, BadOffset, Hours, Offset};
+pub use hours::{BadHours, BadOffset, BadZone, Hours, Zone};
 pub use notice::{Content, Incoming, Notice, Unreadable};
 pub use notifier::{Notifier, Planned};
 pub use receiver::{Receiver, Target};

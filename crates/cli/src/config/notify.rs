@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ::notify::{Owners, Rules, Target};
+use ::notify::{Owners, Rules, Target, Zone};
 use audit::report::Severity;
 use judge::Secret;
 use serde::Deserialize;
@@ -80,6 +80,8 @@ pub(crate) struct Rule {
     pub(crate) urgent: bool,
     #[serde(default)]
     pub(crate) hours: String,
+    #[serde(default)]
+    pub(crate) time_zone: String,
     #[serde(default)]
     pub(crate) utc_offset: String,
 }
@@ -161,11 +163,15 @@ fn rules(raw: &Notify, sources: &mut Sources) -> Rules {
             note(format!("no section [notify.receivers.{unknown}] exists"));
         }
         let hours = rule.hours.parse().map_err(|error: ::notify::BadHours| note(format!("hours: {error}")));
-        let offset = rule
-            .utc_offset
-            .parse()
-            .map_err(|error: ::notify::BadOffset| note(format!("utc_offset: {error}")));
-        let (Ok(hours), Ok(offset)) = (hours, offset) else { continue };
+        let zone = if rule.time_zone.trim().is_empty() {
+            Zone::offset(&rule.utc_offset).map_err(|error| note(format!("utc_offset: {error}")))
+        } else if rule.utc_offset.trim().is_empty() {
+            rule.time_zone.parse().map_err(|error: ::notify::BadZone| note(format!("time_zone: {error}")))
+        } else {
+            note("time_zone and utc_offset say the same thing: leave one of them out".to_owned());
+            continue;
+        };
+        let (Ok(hours), Ok(zone)) = (hours, zone) else { continue };
         rules.push(::notify::Rule {
             projects: rule.projects.clone(),
             kinds: rule.kinds.clone(),
@@ -173,7 +179,7 @@ fn rules(raw: &Notify, sources: &mut Sources) -> Rules {
             reasons: rule.reasons.clone(),
             urgent: rule.urgent,
             hours,
-            offset,
+            zone,
             receivers: rule.receivers.clone(),
         });
     }
@@ -275,6 +281,10 @@ mod tests {
         assert!(hours.contains("rule 1: hours: `nine to five` names no hours"), "{hours}");
         let offset = problem(&format!("{PAGER}utc_offset = \"CET\"\n"));
         assert!(offset.contains("rule 1: utc_offset: expected an offset"), "{offset}");
+        let zone = problem(&format!("{PAGER}time_zone = \"Europe/Atlantis\"\n"));
+        assert!(zone.contains("rule 1: time_zone: expected a time zone such as Europe/Berlin"), "{zone}");
+        let both = problem(&format!("{PAGER}time_zone = \"Europe/Berlin\"\nutc_offset = \"+01:00\"\n"));
+        assert!(both.contains("leave one of them out"), "{both}");
         let key = problem(&format!("{PAGER}severity = \"critical\"\n"));
         assert!(key.contains("notify.rules"), "{key}");
         let window = problem("[notify]\nwindow_s = 1\n");
