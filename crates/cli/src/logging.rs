@@ -24,9 +24,21 @@ pub(crate) fn start_quiet() -> Result<(), Failure> {
 }
 
 fn ours(level: &str) -> String {
-    ["groundcrew", "trace", "audit", "judge", "runner", "practice", "queue", "store", "worker", "notify"]
-        .map(|name| format!("{name}={level}"))
-        .join(",")
+    [
+        "groundcrew",
+        "trace",
+        "audit",
+        "judge",
+        "runner",
+        "practice",
+        "queue",
+        "store",
+        "figures",
+        "worker",
+        "notify",
+    ]
+    .map(|name| format!("{name}={level}"))
+    .join(",")
 }
 
 fn start_with(format: LogFormat, default: &str) -> Result<(), Failure> {

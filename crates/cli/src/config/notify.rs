@@ -1,6 +1,7 @@
 //! The section `[notify]`: as it is written, and as it is used.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 
 use ::notify::{Owners, Rules, Target, Zone};
 use audit::report::Severity;
@@ -10,7 +11,7 @@ use trace::Kind;
 
 use super::bounded::{Seconds, Whole};
 use super::key::Key;
-use super::settings::secret;
+use super::settings::{health_listen, secret};
 use super::sources::Sources;
 
 /// Where PagerDuty takes events, unless a receiver names another address (accounts in the EU have one).
@@ -33,6 +34,7 @@ pub(crate) struct Notify {
     pub(crate) poll_s: Seconds<50, 600_000>,
     pub(crate) desk_url: String,
     pub(crate) include_content: bool,
+    pub(crate) health_listen: String,
     /// What the receivers inherit; none is made of it.
     #[serde(rename = "receiver_defaults")]
     pub(crate) _receiver_defaults: Receiver,
@@ -96,6 +98,8 @@ pub(crate) struct Paging {
     pub(crate) settings: ::notify::Settings,
     /// Secrets of receivers that rules name, and where to put them.
     pub(crate) missing: Vec<String>,
+    /// Where `groundcrew notify` serves its health and figures; the desk has its own.
+    pub(crate) health_listen: Option<SocketAddr>,
 }
 
 /// How notifications work. What is wrong is noted.
@@ -148,7 +152,8 @@ pub(super) fn settings(raw: &Notify, sources: &mut Sources) -> Paging {
         desk_url: Some(desk_url.to_owned()).filter(|url| !url.is_empty()),
         include_content: raw.include_content,
     };
-    Paging { settings, missing }
+    let health_listen = health_listen(&raw.health_listen, key("health_listen"), sources);
+    Paging { settings, missing, health_listen }
 }
 
 fn is_http(url: &str) -> bool {

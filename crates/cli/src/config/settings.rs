@@ -116,7 +116,11 @@ pub(super) fn check(raw: Raw, sources: &mut Sources) -> Option<Settings> {
             bulk: raw.worker.concurrency_bulk.small(),
         },
         max_work: raw.worker.max_work_s.get(),
-        health_listen: health_listen(&raw.worker.health_listen, sources),
+        health_listen: health_listen(
+            &raw.worker.health_listen,
+            Key::new(&["worker", "health_listen"]),
+            sources,
+        ),
         relay: RelaySettings {
             batch: raw.relay.batch.small(),
             lease: raw.relay.lease_s.get(),
@@ -229,7 +233,7 @@ fn queue_settings(raw: &Raw, sources: &mut Sources) -> Queue {
     }
 }
 
-fn health_listen(text: &str, sources: &mut Sources) -> Option<SocketAddr> {
+pub(super) fn health_listen(text: &str, key: Key, sources: &mut Sources) -> Option<SocketAddr> {
     let text = text.trim();
     if text.is_empty() {
         return None;
@@ -237,7 +241,7 @@ fn health_listen(text: &str, sources: &mut Sources) -> Option<SocketAddr> {
     let address = text.parse();
     if address.is_err() {
         let message = "expected an address and a port, such as 127.0.0.1:9090, or nothing".into();
-        sources.note(&Key::new(&["worker", "health_listen"]), message);
+        sources.note(&key, message);
     }
     address.ok()
 }
