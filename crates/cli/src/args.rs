@@ -335,8 +335,9 @@ pub(crate) struct DeadShow {
 
 /// Send dead letters to the queue again.
 ///
-/// Each is published to the lane it came from, as a new generation, so that it is audited even if it
-/// was before. It is marked as replayed once the broker has confirmed it.
+/// Each goes to the lane it came from, as a new generation, so that it is audited even if it was before. The
+/// message is written in the commit that marks the letter as replayed, and a worker sends it. Only open ones
+/// are replayed, so two people who do it at once send one message.
 #[derive(Debug, Args)]
 pub(crate) struct DeadReplay {
     #[command(flatten)]
