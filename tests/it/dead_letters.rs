@@ -272,3 +272,28 @@ async fn dead_letters_are_counted_replayed_and_discarded_by_reason() {
     assert_eq!(done(&nothing), 0);
     worker.stop(PATIENCE).await;
 }
+
+/// Two who replayed the same letter at the same time sent it twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn replaying_a_dead_letter_twice_at_once_sends_it_once() {
+    let system = listening().await;
+    let worker = system.worker().await;
+    system.vhost.publish(queue::exchange::TRACES, "norml", json!({}), &trace("twice").bytes()).await;
+    let letters = system.dead_letters("unroutable", 1).await;
+    let id = letters[0]["id"].as_str().unwrap().to_owned();
+    let replay = async || system.program(&["queue", "dead", "replay", &id, "--json"]).run().await;
+    let (one, other, third) = tokio::join!(replay(), replay(), replay());
+    let mut codes = [one.0, other.0, third.0];
+    codes.sort_unstable();
+    assert_eq!(codes, [Some(0), Some(1), Some(1)], "{one:?} {other:?} {third:?}");
+    let refused =
+        [one.1, other.1, third.1].iter().filter(|said| said.contains("replayed or discarded")).count();
+    assert_eq!(refused, 2);
+    assert_eq!(system.ended("twice").await["generation"], json!(1));
+    worker.stop(PATIENCE).await;
+    let sent =
+        system.strings("select id::text from groundcrew.outbox where headers ? 'source_dead_letter'").await;
+    assert_eq!(sent.len(), 1, "{sent:?}");
+    assert_eq!(system.judge.calls("twice").received, 1);
+    assert_eq!(system.dead_letters("unroutable", 1).await[0]["replays"], json!(1));
+}

@@ -5,9 +5,9 @@ use practice::CannedReply;
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::material::{
-    TEA, WRONG_FARE, all_grounded, contradicted, ferry_claims, reply, trace, unsupported,
+    TEA, TraceBuilder, WRONG_FARE, all_grounded, contradicted, ferry_claims, reply, trace, unsupported,
 };
-use testkit::{Driver, Look, PATIENCE, System, wait_for};
+use testkit::{Browser, Driver, Look, PATIENCE, System, wait_for};
 
 use crate::desk::{start, token};
 
@@ -156,6 +156,35 @@ fn hostile() -> [String; 7] {
     ]
 }
 
+/// Opens and touches everything of the page that is open: nothing of its text runs, hides, or leaves its place.
+async fn harmless(browser: &Browser, path: &str) {
+    browser.see("main").await;
+    browser
+        .run(
+            "document.querySelectorAll('details').forEach((it) => it.open = true);
+            document.querySelectorAll('main *').forEach((it) => it.dispatchEvent(new Event('mouseover')))",
+            vec![],
+        )
+        .await;
+    let found = browser
+        .run(
+            "return {
+                pwned: window.pwned ?? null,
+                scripts: document.scripts.length,
+                foreign: document.querySelectorAll('main script, main img, main svg, main iframe, main style, [onmouseover]').length,
+                links: [...document.querySelectorAll('main a[target]')].map((it) => it.protocol),
+                wide: document.documentElement.scrollWidth > innerWidth + 1,
+                hidden: /[\\u202e\\u200b\\u2066\\u0007]/.test(document.body.innerText),
+            }",
+            vec![],
+        )
+        .await;
+    assert_eq!(found["pwned"], Value::Null, "{path} {found}");
+    assert_eq!((&found["scripts"], &found["foreign"]), (&json!(1), &json!(0)), "{path} {found}");
+    assert_eq!((&found["wide"], &found["hidden"]), (&json!(false), &json!(false)), "{path} {found}");
+    assert!(found["links"].as_array().unwrap().iter().all(|protocol| protocol == "https:"), "{found}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn hostile_text_stays_text_and_inside_the_page() {
     let text = hostile().join(" ");
@@ -213,41 +242,114 @@ async fn hostile_text_stays_text_and_inside_the_page() {
             ("hostile-letters", "/dead-letters".to_owned()),
         ] {
             browser.open(&path).await;
-            browser.see("main").await;
-            browser
-                .run(
-                    "document.querySelectorAll('details').forEach((it) => it.open = true);
-                    document.querySelectorAll('main *').forEach((it) => it.dispatchEvent(new Event('mouseover')))",
-                    vec![],
-                )
-                .await;
-            let found = browser
-                .run(
-                    "return {
-                        pwned: window.pwned ?? null,
-                        scripts: document.scripts.length,
-                        foreign: document.querySelectorAll('main script, main img, main svg, main iframe, main style, [onmouseover]').length,
-                        links: [...document.querySelectorAll('main a[target]')].map((it) => it.protocol),
-                        wide: document.documentElement.scrollWidth > innerWidth + 1,
-                        hidden: /[\\u202e\\u200b\\u2066\\u0007]/.test(document.body.innerText),
-                    }",
-                    vec![],
-                )
-                .await;
-            assert_eq!(found["pwned"], Value::Null, "{path} {found}");
-            assert_eq!((&found["scripts"], &found["foreign"]), (&json!(1), &json!(0)), "{path} {found}");
-            assert_eq!(
-                (&found["wide"], &found["hidden"]),
-                (&json!(false), &json!(false)),
-                "{path} {} {found}",
-                look.as_str()
-            );
-            assert!(
-                found["links"].as_array().unwrap().iter().all(|protocol| protocol == "https:"),
-                "{found}"
-            );
+            harmless(&browser, &path).await;
             browser.picture(name).await;
         }
+        browser.close().await;
+    }
+    desk.stop().await;
+    worker.stop(PATIENCE).await;
+}
+
+/// What the hostile source is called.
+const HOSTILE_SOURCE: &str = "\"><img src=x onerror=window.pwned=1>";
+
+/// A reply that is flagged and whose claims, quotes, sources and reasons are all hostile; with the trace that it is about.
+fn hostile_findings() -> (TraceBuilder, Value) {
+    // Short enough for one call: each section of a longer answer would get this reply.
+    let texts = hostile().map(|text| text.chars().take(3_000).collect::<String>());
+    let mut hostile_trace = trace("cards").set("/retrieval/chunks/2/source_id", HOSTILE_SOURCE);
+    let mut claims = ferry_claims();
+    claims[3]["source_id"] = json!(HOSTILE_SOURCE);
+    let mut passages = vec!["Dogs must stay on the outer deck and on a lead.".to_owned()];
+    for (at, text) in texts.iter().enumerate() {
+        hostile_trace = hostile_trace.saying(&format!("Claim: {text}.\n"));
+        let passage = format!("Passage {text} end.");
+        let mut claim = contradicted(&format!("Claim: {text}"), &passage, HOSTILE_SOURCE, "major");
+        if at == 4 {
+            claim = unsupported(&format!("Claim: {text}"), "minor");
+        }
+        claim["explanation"] = json!(format!("Because {text}"));
+        claims.push(claim);
+        passages.push(passage);
+    }
+    let mut answer = reply(&claims);
+    answer["overall_assessment"] = json!(texts.join(" "));
+    (hostile_trace.set("/retrieval/chunks/2/text", passages.join("\n")), answer)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hostile_claims_quotes_reasons_and_notes_stay_text_on_their_cards() {
+    let (hostile_trace, answer) = hostile_findings();
+    let system = System::builder().replies("cards", [CannedReply::content(answer)]).start().await;
+    let worker = system.worker().await;
+    system.publish(&hostile_trace).await;
+    let ended = system.ended("cards").await;
+    assert_eq!(ended["disposition"], "escalated", "it is flagged, and no failed audit: {ended}");
+    let item = system.review_items("cards").await[0]["id"].as_str().unwrap().to_owned();
+    let desk = start(&system, &[]).await;
+    let admin = token(&system, "root", Role::Admin).await;
+    let path = format!("/api/v1/review/items/{item}");
+    let (_, taken) = desk.post(&format!("{path}/take"), &admin, json!({})).await;
+    let shown = desk.get(&path, &admin).await;
+    let claims = shown["report"]["claims"].as_array().unwrap();
+    let flagged = claims.iter().filter(|claim| claim["is_flag"] == true).count();
+    let flags: Vec<&Value> =
+        claims.iter().filter(|claim| claim["text"].as_str().unwrap().starts_with("Claim: ")).collect();
+    assert_eq!(flags.len(), hostile().len());
+    assert!(flags.iter().all(|claim| claim["is_flag"] == true), "{claims:?}");
+    // Notes of a reviewer, with a ruling and alone, and a claim that is added.
+    let note: String = hostile()[..6].join(" ");
+    for (ruling, claim) in [("confirm", Some(0)), ("annotate", Some(1)), ("annotate", None), ("add", None)] {
+        let mut body = json!({
+            "fence": taken["fence"], "report_version": shown["report_version"], "ruling": ruling, "note": note,
+        });
+        if let Some(at) = claim {
+            body["claim"] = flags[at]["index"].clone();
+        }
+        if ruling == "add" {
+            body["text"] = json!(note);
+            body["verdict"] = json!("unsupported");
+        }
+        let (status, ruled) = desk.post(&format!("{path}/rulings"), &admin, body).await;
+        assert!(status.is_success(), "{ruling}: {ruled}");
+    }
+    let driver = Driver::start();
+    for look in [Look::Light, Look::Phone] {
+        let browser = driver.browser(&desk.url, look).await;
+        browser.log_in(&admin).await;
+        let page = format!("/items/{item}");
+        browser.open(&page).await;
+        harmless(&browser, &format!("{page} {}", look.as_str())).await;
+        let cards = browser
+            .run(
+                "return {
+                    flags: document.querySelectorAll('.card[data-flag]').length,
+                    claims: [...document.querySelectorAll('.card[data-flag] .claim')].map((it) => it.textContent),
+                    reasons: [...document.querySelectorAll('.card[data-flag] .gap')].map((it) => it.textContent),
+                    quotes: [...document.querySelectorAll('.card[data-flag] blockquote')].map((it) => it.textContent),
+                    notes: [...document.querySelectorAll('.note, .ruling span')].map((it) => it.textContent),
+                    sources: [...document.querySelectorAll('blockquote .cite, .chunk h3 bdi')].map((it) => it.textContent),
+                }",
+                vec![],
+            )
+            .await;
+        let texts = |of: &str| -> Vec<String> {
+            cards[of].as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
+        };
+        assert_eq!(cards["flags"], flagged + 1, "a card for each, and the added one: {cards}");
+        let script = "<script>window.pwned = 1</script>";
+        for of in ["claims", "reasons", "quotes", "notes"] {
+            assert!(texts(of).iter().any(|text| text.contains(script)), "{of} show it as text: {cards}");
+            assert!(texts(of).iter().any(|text| text.contains("⟨U+202E⟩")), "{of} name what hides: {cards}");
+        }
+        assert!(texts("notes").len() >= 3, "{cards}");
+        assert!(texts("sources").iter().any(|source| source == HOSTILE_SOURCE), "{cards}");
+        browser.picture("hostile-cards").await;
+        browser
+            .run("document.querySelector('.card[data-flag]').scrollIntoView({ block: 'start' })", vec![])
+            .await;
+        browser.picture("hostile-cards-flags").await;
         browser.close().await;
     }
     desk.stop().await;

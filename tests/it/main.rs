@@ -17,6 +17,7 @@ mod desk_access;
 mod desk_pages;
 mod documents;
 mod duplicates;
+mod examples;
 mod faults;
 mod fleet;
 mod gate;

@@ -9,7 +9,7 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 use sha2::Sha256;
 use testkit::material::{WRONG_FARE, trace, wrong_fare};
-use testkit::{Command, PATIENCE, System, wait_for};
+use testkit::{Command, PATIENCE, System, TcpRelay, Vhost, wait_for};
 
 use crate::desk::{escalated, start, token};
 use crate::notify_receiver::{Does, Receiver};
@@ -296,4 +296,55 @@ async fn the_desk_pages_where_it_is_configured() {
     assert_eq!(actions(&receiver.wait(1).await), ["trigger"]);
     tries(&system, 1).await;
     desk.stop().await;
+}
+
+/// It says of itself whether it lives, whether people would be told, and what it has told.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_notifier_of_its_own_serves_health_and_figures() {
+    let system = system(&["wrong"]).await;
+    let _worker = system.worker().await;
+    let receiver = Receiver::start([]).await;
+    let config = format!("{QUICK}health_listen = \"127.0.0.1:0\"\n{ONCALL}");
+    let relay = TcpRelay::start(Vhost::address()).await;
+    let mut process =
+        paging(&system, &receiver, &config).set("AMQP_URL", system.vhost.url(Some(relay.address()))).start();
+    let address = wait_for("the address of the endpoints", PATIENCE, async || {
+        let log = process.log();
+        let line = log.lines().find(|line| line.contains("health endpoints"))?.to_owned();
+        let rest = line.split("127.0.0.1:").nth(1)?;
+        let port: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        Some(format!("http://127.0.0.1:{port}"))
+    })
+    .await;
+    let get = async |path: &str| {
+        let response = reqwest::get(format!("{address}{path}")).await.unwrap();
+        (response.status(), response.text().await.unwrap())
+    };
+    assert_eq!(get("/livez").await.0, StatusCode::OK);
+    wait_for("it to be ready", PATIENCE, async || (get("/readyz").await.0 == StatusCode::OK).then_some(()))
+        .await;
+    escalated(&system, "wrong").await;
+    receiver.wait(1).await;
+    tries(&system, 1).await;
+    let figures = get("/metrics").await.1;
+    for line in [
+        "groundcrew_notification_tries_total{receiver=\"oncall\",outcome=\"delivered\"} 1",
+        "groundcrew_up{service=\"database\"} 1",
+        "groundcrew_up{service=\"broker_consuming\"} 1",
+        "groundcrew_ready 1",
+    ] {
+        assert!(figures.contains(line), "{line} is not in {figures}");
+    }
+    assert!(!figures.contains("s3cret") && !figures.contains("Norrey"), "{figures}");
+    // The broker goes: people would not be told, and it says so.
+    relay.refuse();
+    let why = wait_for("it not to be ready", PATIENCE, async || {
+        let (status, body) = get("/readyz").await;
+        (status == StatusCode::SERVICE_UNAVAILABLE).then_some(body)
+    })
+    .await;
+    assert!(why.contains("broker_consuming"), "{why}");
+    assert_eq!(get("/livez").await.0, StatusCode::OK);
+    process.terminate();
+    assert!(process.ended(PATIENCE).await.success(), "{}", process.log());
 }

@@ -2,6 +2,7 @@
 
 mod desk;
 mod notify;
+mod prompt;
 mod replay;
 
 use std::net::SocketAddr;
@@ -14,6 +15,7 @@ use trace::Kind;
 pub(crate) mod offline;
 pub(crate) use desk::{Desk, Token, TokenAdd, TokenList, TokenRevoke};
 pub(crate) use notify::{Notify, NotifyTest, Send};
+pub(crate) use prompt::{Prompt, PromptCheck, PromptDiff, PromptExamples, PromptList, PromptShow};
 pub(crate) use replay::{Replay, ReplayCompare, ReplayReplies, ReplayTraces, Which};
 
 /// Audits what RAG systems say: traces come in over RabbitMQ, a judge weighs each claim of the answer
@@ -79,61 +81,6 @@ pub(crate) enum Command {
     /// Print the JSON Schema of what producers send.
     #[command(subcommand)]
     Schema(Schema),
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Prompt {
-    List(PromptList),
-    Show(PromptShow),
-    Diff(PromptDiff),
-    Check(PromptCheck),
-}
-
-/// List every prompt: kind, version, hash, size, and which one new audits get.
-#[derive(Debug, Args)]
-pub(crate) struct PromptList {
-    #[command(flatten)]
-    pub(crate) json: Json,
-}
-
-/// Print a prompt file, or with --trace what the judge would be sent for a trace.
-#[derive(Debug, Args)]
-pub(crate) struct PromptShow {
-    /// A version, such as faithfulness-3, or a kind for its current prompt.
-    #[arg(value_name = "VERSION|KIND")]
-    pub(crate) prompt: String,
-    /// File with a trace: print the messages of its first call.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) trace: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) json: Json,
-}
-
-/// Show how two prompts differ, line by line.
-///
-/// Exits with 0 when they are the same, with 1 when they differ.
-#[derive(Debug, Args)]
-pub(crate) struct PromptDiff {
-    /// The older version, or a prompt file.
-    #[arg(value_name = "OLD")]
-    pub(crate) old: String,
-    /// The newer version, or a prompt file.
-    #[arg(value_name = "NEW")]
-    pub(crate) new: String,
-}
-
-/// Check prompt files before they are used.
-///
-/// Reads each file, and tries its examples with the worker's own code: every example reply must be accepted
-/// for its answer and evidence. Without files all prompts in force are checked. Exits with 0 only when all are
-/// sound.
-#[derive(Debug, Args)]
-pub(crate) struct PromptCheck {
-    /// Prompt files.
-    #[arg(value_name = "FILE")]
-    pub(crate) files: Vec<PathBuf>,
-    #[command(flatten)]
-    pub(crate) json: Json,
 }
 
 /// Audit traces from the queue until stopped.
@@ -388,8 +335,9 @@ pub(crate) struct DeadShow {
 
 /// Send dead letters to the queue again.
 ///
-/// Each is published to the lane it came from, as a new generation, so that it is audited even if it
-/// was before. It is marked as replayed once the broker has confirmed it.
+/// Each goes to the lane it came from, as a new generation, so that it is audited even if it was before. The
+/// message is written in the commit that marks the letter as replayed, and a worker sends it. Only open ones
+/// are replayed, so two people who do it at once send one message.
 #[derive(Debug, Args)]
 pub(crate) struct DeadReplay {
     #[command(flatten)]

@@ -34,6 +34,7 @@ fn ours(level: &str) -> String {
         "queue",
         "store",
         "durable",
+        "figures",
         "worker",
         "desk",
         "notify",

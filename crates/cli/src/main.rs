@@ -6,6 +6,7 @@
 mod args;
 mod commands;
 mod config;
+mod examples;
 mod failure;
 mod input;
 mod logging;
@@ -103,6 +104,7 @@ async fn ask(command: &Command, settings: &Settings) -> Outcome {
         Command::Queue(Queue::Status(args)) => commands::queue_status::run(args, settings).await,
         Command::Queue(Queue::Pause(args)) => commands::fleet::pause(args, settings).await,
         Command::Queue(Queue::Resume(args)) => commands::fleet::resume(args, settings).await,
+        Command::Prompt(Prompt::Examples(args)) => commands::prompt::examples::run(args, settings).await,
         Command::Queue(Queue::Dead(Dead::List(args))) => commands::dead::list(args, settings).await,
         Command::Queue(Queue::Dead(Dead::Show(args))) => commands::dead::show(args, settings).await,
         Command::Queue(Queue::Dead(Dead::Replay(args))) => commands::dead::replay(args, settings).await,

@@ -60,7 +60,7 @@ fn escape(text: &str, keep_lines: bool) -> String {
 
 /// Control characters, and format characters that reorder or hide text. The joiners that Persian,
 /// Indic scripts and emoji need are left alone.
-fn is_hostile(c: char) -> bool {
+pub(crate) fn is_hostile(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'

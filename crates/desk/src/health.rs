@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{Method, StatusCode, header};
+use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use durable::chain;
@@ -47,10 +47,7 @@ async fn metrics(State(desk): State<Desk>) -> Response {
     #[expect(clippy::cast_precision_loss, reason = "a count of calls")]
     let in_work = desk.settings().gate.max_calls.saturating_sub(free) as f64;
     metrics::gauge!("groundcrew_gate_calls_in_work").set(in_work);
-    match desk.figures().text() {
-        Some(text) => ([(header::CONTENT_TYPE, figures::CONTENT_TYPE)], text).into_response(),
-        None => StatusCode::NOT_FOUND.into_response(),
-    }
+    desk.figures().response()
 }
 
 /// Asks the database until `stop`.

@@ -1,8 +1,12 @@
-//! Figures for operators: the one recorder of a process, and its text for Prometheus.
+//! Figures for operators: the one recorder of a process, its text for Prometheus, and the endpoint that serves it.
+
+mod endpoint;
 
 use std::sync::{Mutex, PoisonError};
 
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+
+pub use endpoint::Endpoint;
 
 /// What [`Figures::text`] is.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";

@@ -1,36 +1,67 @@
-//! Hours of the week in a time zone that is a fixed offset from UTC.
+//! Hours of the week where people are: in a named time zone, or at a fixed offset from UTC.
 
 use std::str::FromStr;
 
-use chrono::{DateTime, Datelike, FixedOffset, NaiveTime, Timelike, Utc, Weekday};
+use chrono::{DateTime, Datelike, FixedOffset, NaiveTime, TimeZone, Timelike, Utc, Weekday};
+use chrono_tz::Tz;
 
 const MINUTES_OF_A_DAY: u32 = 24 * 60;
 
-/// A fixed offset from UTC, such as `+01:00`. Daylight saving is not followed.
+/// Where hours are meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Offset(FixedOffset);
+pub enum Zone {
+    /// A zone of the IANA database, such as `Europe/Berlin`: its clocks change when the zone's do.
+    Named(Tz),
+    /// A fixed offset from UTC, such as `+01:00`. Daylight saving is not followed.
+    Fixed(FixedOffset),
+}
 
 /// A text is no offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected an offset from UTC such as +01:00, -03:30 or Z")]
 pub struct BadOffset;
 
-impl Offset {
+/// A text is no zone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected a time zone such as Europe/Berlin, or an offset from UTC such as +01:00, -03:30 or Z")]
+pub struct BadZone;
+
+impl Zone {
     /// No offset.
     pub fn utc() -> Self {
-        Self(chrono::Offset::fix(&Utc))
+        Self::Fixed(chrono::Offset::fix(&Utc))
     }
-}
 
-impl FromStr for Offset {
-    type Err = BadOffset;
-
-    fn from_str(text: &str) -> Result<Self, BadOffset> {
+    /// The zone of an offset from UTC; none is no offset.
+    ///
+    /// # Errors
+    /// [`BadOffset`].
+    pub fn offset(text: &str) -> Result<Self, BadOffset> {
         let text = text.trim();
         if text.is_empty() || text == "Z" {
             return Ok(Self::utc());
         }
-        text.parse().map(Self).map_err(|_| BadOffset)
+        text.parse().map(Self::Fixed).map_err(|_| BadOffset)
+    }
+
+    /// Day of the week, from Monday, and minute of the day. From UTC there always is exactly one local time, also in
+    /// the hours that a change of the clock leaves out or repeats.
+    fn clock(self, at: DateTime<Utc>) -> (usize, u32) {
+        fn read(local: &DateTime<impl TimeZone>) -> (usize, u32) {
+            (day(local.weekday()), local.hour() * 60 + local.minute())
+        }
+        match self {
+            Self::Named(zone) => read(&at.with_timezone(&zone)),
+            Self::Fixed(offset) => read(&at.with_timezone(&offset)),
+        }
+    }
+}
+
+impl FromStr for Zone {
+    type Err = BadZone;
+
+    fn from_str(text: &str) -> Result<Self, BadZone> {
+        Self::offset(text).or_else(|_| text.trim().parse().map(Self::Named)).map_err(|_| BadZone)
     }
 }
 
@@ -55,9 +86,8 @@ struct Span {
 
 impl Hours {
     /// Whether a moment lies in them. A span that passes midnight belongs to the day on which it begins.
-    pub fn contain(&self, at: DateTime<Utc>, offset: Offset) -> bool {
-        let local = at.with_timezone(&offset.0);
-        let (today, minute) = (day(local.weekday()), local.hour() * 60 + local.minute());
+    pub fn contain(&self, at: DateTime<Utc>, zone: Zone) -> bool {
+        let (today, minute) = zone.clock(at);
         let yesterday = (today + 6) % 7;
         self.0.is_empty()
             || self.0.iter().any(|span| {
@@ -147,7 +177,7 @@ mod tests {
     #[test]
     fn hours_are_those_of_the_offset() {
         let hours: Hours = "mon-fri 08:00-18:00".parse().unwrap();
-        let (berlin, utc) = ("+01:00".parse().unwrap(), Offset::utc());
+        let (berlin, utc) = ("+01:00".parse().unwrap(), Zone::utc());
         // A Monday.
         assert!(hours.contain(at("2026-03-02T07:00:00Z"), berlin));
         assert!(!hours.contain(at("2026-03-02T07:00:00Z"), utc));
@@ -163,7 +193,7 @@ mod tests {
     #[test]
     fn a_night_belongs_to_the_day_on_which_it_begins() {
         let hours: Hours = "fri 22:00-06:00, sat-sun".parse().unwrap();
-        let contain = |text| hours.contain(at(text), Offset::utc());
+        let contain = |text| hours.contain(at(text), Zone::utc());
         assert!(!contain("2026-03-06T21:59:00Z"));
         assert!(contain("2026-03-06T22:00:00Z"));
         assert!(contain("2026-03-07T05:59:00Z"));
@@ -175,9 +205,9 @@ mod tests {
     #[test]
     fn weeks_wrap_and_no_hours_are_all_hours() {
         let hours: Hours = "sat-mon".parse().unwrap();
-        assert!(hours.contain(at("2026-03-02T12:00:00Z"), Offset::utc()));
-        assert!(!hours.contain(at("2026-03-03T12:00:00Z"), Offset::utc()));
-        assert!(Hours::default().contain(at("2026-03-03T12:00:00Z"), Offset::utc()));
+        assert!(hours.contain(at("2026-03-02T12:00:00Z"), Zone::utc()));
+        assert!(!hours.contain(at("2026-03-03T12:00:00Z"), Zone::utc()));
+        assert!(Hours::default().contain(at("2026-03-03T12:00:00Z"), Zone::utc()));
         assert_eq!("".parse(), Ok(Hours::default()));
     }
 
@@ -188,9 +218,98 @@ mod tests {
         {
             assert!(text.parse::<Hours>().is_err(), "{text}");
         }
-        for text in ["CET", "+1", "1", "+25:00"] {
-            assert!(text.parse::<Offset>().is_err(), "{text}");
+        for text in ["+1", "1", "+25:00", "Europe/Atlantis", "europe/berlin "] {
+            assert!(text.parse::<Zone>().is_err(), "{text}");
         }
+        assert_eq!(Zone::offset("Europe/Berlin"), Err(BadOffset));
+        assert_eq!("Z".parse(), Ok(Zone::utc()));
+        assert_eq!(" Europe/Berlin".parse(), Ok(Zone::Named(Tz::Europe__Berlin)));
+    }
+
+    /// Whether each moment lies in the hours.
+    fn checks(hours: &str, zone: &str, moments: &[(&str, bool)]) {
+        let (hours, zone): (Hours, Zone) = (hours.parse().unwrap(), zone.parse().unwrap());
+        for (moment, expected) in moments {
+            assert_eq!(hours.contain(at(moment), zone), *expected, "{moment}");
+        }
+    }
+
+    #[test]
+    fn hours_of_a_named_zone_follow_both_changes_of_its_clock() {
+        checks(
+            "mon-fri 08:00-18:00",
+            "Europe/Berlin",
+            &[
+                // The last Friday of winter time, and the first Monday of summer time.
+                ("2026-03-27T06:59:59Z", false),
+                ("2026-03-27T07:00:00Z", true),
+                ("2026-03-27T17:00:00Z", false),
+                ("2026-03-30T05:59:59Z", false),
+                ("2026-03-30T06:00:00Z", true),
+                ("2026-03-30T16:00:00Z", false),
+                // And back.
+                ("2026-10-23T06:00:00Z", true),
+                ("2026-10-23T16:00:00Z", false),
+                ("2026-10-26T06:59:59Z", false),
+                ("2026-10-26T07:00:00Z", true),
+                ("2026-10-26T17:00:00Z", false),
+            ],
+        );
+        // The other half of the world, where summer ends in April.
+        checks(
+            "mon 09:00-17:00",
+            "Australia/Sydney",
+            &[
+                ("2026-03-29T22:00:00Z", true),
+                ("2026-04-05T22:00:00Z", false),
+                ("2026-04-05T23:00:00Z", true),
+            ],
+        );
+        // A clock that changes by half an hour.
+        checks(
+            "mon 09:00-17:00",
+            "Australia/Lord_Howe",
+            &[
+                ("2026-03-29T22:00:00Z", true),
+                ("2026-04-05T22:29:59Z", false),
+                ("2026-04-05T22:30:00Z", true),
+            ],
+        );
+    }
+
+    #[test]
+    fn an_hour_that_a_change_leaves_out_is_not_there_and_one_that_it_repeats_is_there_twice() {
+        checks(
+            "02:00-03:00",
+            "Europe/Berlin",
+            &[
+                // 01:59 is followed by 03:00.
+                ("2026-03-29T00:59:59Z", false),
+                ("2026-03-29T01:00:00Z", false),
+                ("2026-10-24T23:59:59Z", false),
+                ("2026-10-25T00:00:00Z", true),
+                ("2026-10-25T00:59:59Z", true),
+                ("2026-10-25T01:00:00Z", true),
+                ("2026-10-25T01:59:59Z", true),
+                ("2026-10-25T02:00:00Z", false),
+            ],
+        );
+        // Nights in which it happens are an hour shorter, and an hour longer.
+        checks(
+            "sat 22:00-06:00",
+            "Europe/Berlin",
+            &[
+                ("2026-03-28T20:59:59Z", false),
+                ("2026-03-28T21:00:00Z", true),
+                ("2026-03-29T03:59:59Z", true),
+                ("2026-03-29T04:00:00Z", false),
+                ("2026-10-24T20:00:00Z", true),
+                ("2026-10-25T04:59:59Z", true),
+                ("2026-10-25T05:00:00Z", false),
+            ],
+        );
+        // A fixed offset knows nothing of that.
+        checks("02:00-03:00", "+01:00", &[("2026-03-29T01:00:00Z", true), ("2026-10-25T00:00:00Z", false)]);
     }
 
     proptest! {
@@ -203,7 +322,7 @@ mod tests {
             let inside: Hours = format!("{}-{}", clock(from), clock(to)).parse().unwrap();
             let outside: Hours = format!("{}-{}", clock(to), clock(from)).parse().unwrap();
             let sign = if offset < 0 { '-' } else { '+' };
-            let offset: Offset =
+            let offset: Zone =
                 format!("{sign}{:02}:{:02}", offset.abs() / 60, offset.abs() % 60).parse().unwrap();
             let moment = at("2026-03-02T00:00:00Z") + TimeDelta::seconds(second);
             prop_assert_ne!(inside.contain(moment, offset), outside.contain(moment, offset));
@@ -212,7 +331,7 @@ mod tests {
         #[test]
         fn any_text_is_hours_or_an_error(text in ".{0,40}") {
             let _ = text.parse::<Hours>();
-            let _ = text.parse::<Offset>();
+            let _ = text.parse::<Zone>();
         }
     }
 }

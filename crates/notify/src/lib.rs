@@ -6,12 +6,14 @@
 //! - [`message`] words a page for each kind of receiver, [`sign`] signs it; pure.
 //! - [`retry`] decides what follows a try; pure.
 //! - [`Notifier`] carries it out: it reads the queue, keeps pages in Postgres, and sends what is due.
+//! - [`Health`] serves liveness, readiness and metrics where nothing else does.
 //!
 //! A message is acked only after its pages are committed; a page is sent under an id that stays the same over all its
 //! tries, so that a receiver can drop what it has already.
 
 mod error;
 mod group;
+mod health;
 mod hours;
 pub mod message;
 mod notice;
@@ -24,7 +26,8 @@ pub mod sign;
 
 pub use error::NotifyError;
 pub use group::Kindred;
-pub use hours::{BadHours, BadOffset, Hours, Offset};
+pub use health::Health;
+pub use hours::{BadHours, BadOffset, BadZone, Hours, Zone};
 pub use notice::{Content, Incoming, Notice, Unreadable};
 pub use notifier::{Notifier, Planned};
 pub use receiver::{Receiver, Target};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use audit::report::Severity;
 use chrono::{DateTime, Utc};
 
-use crate::{Hours, Notice, Offset};
+use crate::{Hours, Notice, Zone};
 
 /// Tells receivers about items. A list that is empty excludes nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Rule {
     /// When.
     pub hours: Hours,
     /// Where those hours are.
-    pub offset: Offset,
+    pub zone: Zone,
     /// Names of receivers.
     pub receivers: Vec<String>,
 }
@@ -56,7 +56,7 @@ impl Rule {
                 || notice.severity.is_some_and(|severity| self.severities.contains(&severity)))
             && (self.reasons.is_empty() || notice.reasons.iter().any(|code| self.reasons.contains(code)))
             && (!self.urgent || notice.urgent)
-            && self.hours.contain(now, self.offset)
+            && self.hours.contain(now, self.zone)
     }
 }
 
@@ -117,7 +117,7 @@ mod tests {
             reasons: vec![],
             urgent: false,
             hours: Hours::default(),
-            offset: Offset::utc(),
+            zone: Zone::utc(),
             receivers: vec![receiver.into()],
         }
     }

@@ -260,7 +260,7 @@ impl Runner {
             prompt_version: prompt.version.clone(),
             prompt_hash: prompt.hash.clone(),
             judge: self.judge().profile().name().to_owned(),
-            nonce: prompt::choose_nonce(&record.trace, candidates).unwrap_or_default(),
+            nonce: prompt::choose_nonce(prompt, &record.trace, candidates).unwrap_or_default(),
             cut: Some(self.settings.cut),
             opened_at: Utc::now(),
         }

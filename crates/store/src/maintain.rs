@@ -35,6 +35,10 @@ pub struct Retention {
     pub dead_letters: Duration,
     /// Sums of what calls took, and alerts.
     pub usage: Duration,
+    /// Who asked the desk for what, and sessions that are over.
+    pub access_log: Duration,
+    /// Pages of which all items are closed, with what was told about them.
+    pub notifications: Duration,
 }
 
 /// Something that is over its age.
@@ -140,6 +144,51 @@ const USAGE: Sweep = Sweep {
     remove: "delete from groundcrew.usage where ctid in (
             select ctid from groundcrew.usage where day < $1::date limit $2 for update skip locked
         )",
+};
+
+// The numbers rise with time, so the oldest are found without reading all.
+const ACCESS_LOG: Sweep = Sweep {
+    table: "access_log",
+    count: "select count(*) from groundcrew.access_log where at < $1",
+    remove: "delete from groundcrew.access_log where id in (
+            select id from groundcrew.access_log where at < $1 order by id limit $2 for update skip locked
+        )",
+};
+
+const SESSIONS: Sweep = Sweep {
+    table: "desk_sessions",
+    count: "select count(*) from groundcrew.desk_sessions where expires_at < $1",
+    remove: "delete from groundcrew.desk_sessions where hash in (
+            select hash from groundcrew.desk_sessions where expires_at < $1 limit $2 for update skip locked
+        )",
+};
+
+// A page goes with all that belongs to it. It stays while something about it is to be told, or one of its items waits,
+// so that nobody is told twice.
+const NOTIFICATIONS: Sweep = Sweep {
+    table: "notification_pages",
+    count: "select count(*) from groundcrew.notification_pages as page
+        where page.resolved_at < $1 and not exists (
+            select from groundcrew.notifications as told
+            where told.page_id = page.id and (told.state = 'pending' or told.settled_at >= $1)
+        )",
+    remove: "with gone as (
+            select page.id from groundcrew.notification_pages as page
+            where page.resolved_at < $1 and not exists (
+                select from groundcrew.notifications as told
+                where told.page_id = page.id and (told.state = 'pending' or told.settled_at >= $1)
+            )
+            limit $2 for update skip locked
+        ), tries as (
+            delete from groundcrew.notification_tries where notification_id in (
+                select told.id from groundcrew.notifications as told join gone on gone.id = told.page_id
+            )
+        ), told as (
+            delete from groundcrew.notifications where page_id in (select id from gone)
+        ), items as (
+            delete from groundcrew.notification_items where page_id in (select id from gone)
+        )
+        delete from groundcrew.notification_pages where id in (select id from gone)",
 };
 
 impl Store {
@@ -249,7 +298,7 @@ impl Store {
 }
 
 /// What is removed row by row, with the moment before which it is.
-fn sweeps(retention: Retention, now: DateTime<Utc>) -> [(&'static Sweep, DateTime<Utc>); 9] {
+fn sweeps(retention: Retention, now: DateTime<Utc>) -> [(&'static Sweep, DateTime<Utc>); 12] {
     let bodies = before(now, retention.bodies);
     let usage = before(now, retention.usage);
     [
@@ -262,6 +311,9 @@ fn sweeps(retention: Retention, now: DateTime<Utc>) -> [(&'static Sweep, DateTim
         (&WORKERS, before(now, Duration::from_secs(3600))),
         (&ALERTS, usage),
         (&USAGE, usage),
+        (&ACCESS_LOG, before(now, retention.access_log)),
+        (&SESSIONS, before(now, retention.access_log)),
+        (&NOTIFICATIONS, before(now, retention.notifications)),
     ]
 }
 

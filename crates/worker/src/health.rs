@@ -1,17 +1,15 @@
 //! Liveness, readiness and figures over HTTP.
-//!
-//! The server has a thread and an event loop of its own, so that it can say that the worker's event loop is stuck.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use figures::Figures;
+use figures::{Endpoint, Figures};
 use judge::BreakerState;
 use queue::{Connection, Lane};
 use serde_json::json;
@@ -25,48 +23,22 @@ const STUCK_AFTER: Duration = Duration::from_secs(30);
 
 /// A socket that waits for its server.
 #[derive(Debug)]
-pub(crate) struct Health {
-    listener: TcpListener,
-    address: SocketAddr,
-}
+pub(crate) struct Health(Endpoint);
 
 impl Health {
     /// Listens. Nothing is answered before [`Health::serve`].
     pub(crate) fn bind(address: SocketAddr) -> std::io::Result<Self> {
-        let listener = TcpListener::bind(address)?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
-        Ok(Self { listener, address })
+        Endpoint::bind(address).map(Self)
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
-        self.address
+        self.0.address()
     }
 
     /// Answers until `end`.
     pub(crate) fn serve(self, context: Arc<Context>, consuming: Connection, end: CancellationToken) {
         let state = Arc::new(Served { context, consuming, figures: Figures::install() });
-        let address = self.address;
-        let serve = move || -> std::io::Result<()> {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            runtime.block_on(async {
-                let listener = tokio::net::TcpListener::from_std(self.listener)?;
-                // Whoever keeps a connection open must not keep the process from ending.
-                tokio::select! {
-                    served = async { axum::serve(listener, router(state)).await } => served,
-                    () = end.cancelled() => Ok(()),
-                }
-            })
-        };
-        let spawned = std::thread::Builder::new().name("health".into()).spawn(move || {
-            if let Err(error) = serve() {
-                tracing::error!(%error, "the health endpoints are gone");
-            }
-        });
-        match spawned {
-            Ok(_) => tracing::info!(%address, "health endpoints: /livez, /readyz, /metrics"),
-            Err(error) => tracing::error!(%error, "the health endpoints could not be started"),
-        }
+        self.0.serve(router(state), end);
     }
 }
 
@@ -100,10 +72,7 @@ async fn ready(State(served): State<Arc<Served>>) -> Response {
 
 async fn metrics(State(served): State<Arc<Served>>) -> Response {
     served.measure();
-    match served.figures.text() {
-        Some(text) => ([(header::CONTENT_TYPE, figures::CONTENT_TYPE)], text).into_response(),
-        None => StatusCode::NOT_FOUND.into_response(),
-    }
+    served.figures.response()
 }
 
 impl Served {

@@ -15,7 +15,7 @@ use trace::{Kind, Trace};
 use crate::Assessment;
 use crate::evidence::Basis;
 use crate::policy;
-use crate::report::Report;
+use crate::report::{Report, Verdict};
 use crate::routing::{self, Decision, Reason};
 use crate::units::Unit;
 
@@ -52,6 +52,8 @@ pub struct Spec {
     pub unusable: Decision,
     /// Whether the trace's own metadata is shown to the judge.
     pub shows_metadata: bool,
+    /// The judge's word for an internal verdict.
+    pub word: fn(Verdict) -> &'static str,
     /// The required top-level keys of a reply.
     reply_keys: &'static [&'static str],
     /// Reads and verifies one reply object.

@@ -52,7 +52,7 @@ pub fn blocks(user: &str) -> Option<Blocks> {
                 let claims = text.lines().map(serde_json::from_str).collect::<Result<_, _>>();
                 blocks.claims = Some(claims.ok()?);
             }
-            ("METADATA", _) => {}
+            ("METADATA" | super::ruled::BLOCK, _) => {}
             _ => return None,
         }
         rest = next.strip_prefix('\n').unwrap_or(next);

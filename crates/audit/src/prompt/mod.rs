@@ -6,10 +6,12 @@
 mod blocks;
 mod example;
 mod library;
+mod ruled;
 
 pub use blocks::{Blocks, EvidenceBlock, blocks};
 pub use example::Example;
 pub use library::Library;
+pub use ruled::RuledExample;
 
 use std::fmt::Write as _;
 
@@ -47,6 +49,8 @@ pub struct Prompt {
     section_task: Option<String>,
     strengthen: String,
     extraction: Option<(String, String)>,
+    /// Examples from rulings; none unless [`Prompt::with_examples`] gave it some.
+    ruled: ruled::Ruled,
 }
 
 /// A prompt file that cannot be used.
@@ -67,6 +71,19 @@ pub enum PromptError {
     /// The version has characters that no version has.
     #[error("`{0}` is no version: up to 64 letters of ASCII, digits, `.`, `_` and `-`, such as `gate-3`")]
     Version(String),
+    /// The file holds examples from rulings itself.
+    #[error(
+        "the prompt file has a part `=== {part}`: examples from rulings come from the files of \
+        `prompts.examples_dir`, where their review is looked at",
+        part = ruled::PART
+    )]
+    RuledPart,
+    /// Examples cannot be added.
+    #[error("no examples can be added to the prompt `{0}`: there are none, or it has some already")]
+    Examples(String),
+    /// This version cannot run the kind.
+    #[error(transparent)]
+    Unavailable(#[from] kinds::Unavailable),
     /// Two files claim the same version and differ.
     #[error("two different prompts have the version `{0}`: a changed prompt needs a version of its own")]
     Twice(String),
@@ -110,6 +127,9 @@ impl Prompt {
         if let Some(pair) = titles.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(PromptError::PartTwice(text::shorten(pair[0], 40).escape_debug().to_string()));
         }
+        if titles.contains(&ruled::PART) {
+            return Err(PromptError::RuledPart);
+        }
         let kind: Kind = field("kind")?.parse().map_err(PromptError::Kind)?;
         let extraction = part("extraction system").zip(part("extraction task"));
         if extraction.is_none() && kinds::find(kind).is_ok_and(|spec| spec.listing == Listing::Sent) {
@@ -127,15 +147,14 @@ impl Prompt {
             section_task: part("section task"),
             strengthen: required("strengthen")?,
             extraction,
+            ruled: ruled::Ruled::default(),
         })
     }
 
     /// The stable instructions, with their examples: the same for every trace.
     pub fn prefix(&self) -> String {
-        if self.examples.is_empty() {
-            return self.system.clone();
-        }
-        format!("{}\n\n{}", self.system, self.examples)
+        let parts = [Some(self.system.as_str()), Some(self.examples.as_str()), self.ruled.introduction()];
+        parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
     }
 
     /// The examples, one by one.
@@ -200,6 +219,9 @@ pub fn render(
     let mut user = String::with_capacity(answer.len() + 4096);
     // An extraction asks about the answer alone.
     if !matches!(unit, Unit::Extraction(_)) {
+        if !prompt.ruled.lines.is_empty() {
+            block(&mut user, nonce, ruled::BLOCK, &prompt.ruled.lines);
+        }
         let word = if spec.basis == Basis::Reference { "REFERENCE" } else { "EVIDENCE" };
         for passage in spec.basis.passages(trace) {
             block(&mut user, nonce, &format!("{word} {}", header(&passage)), passage.text);
@@ -302,8 +324,13 @@ fn constrain(user: &mut String, prompt: &Prompt, constraint: &Constraint<'_>) {
     }
 }
 
-/// The first of `candidates` that occurs in no text of the trace, so that no text can close its own block.
-pub fn choose_nonce(trace: &Trace, mut candidates: impl Iterator<Item = String>) -> Option<String> {
+/// The first of `candidates` that occurs in no text of the trace and in no example from rulings, so that no text can
+/// close its own block.
+pub fn choose_nonce(
+    prompt: &Prompt,
+    trace: &Trace,
+    mut candidates: impl Iterator<Item = String>,
+) -> Option<String> {
     let passages = [Basis::Retrieval, Basis::Reference].map(|basis| basis.passages(trace)).concat();
     let metadata = metadata(trace);
     let mut texts: Vec<&str> = [trace.query.as_deref(), trace.answer.as_deref(), metadata.as_deref()]
@@ -313,6 +340,7 @@ pub fn choose_nonce(trace: &Trace, mut candidates: impl Iterator<Item = String>)
     let headers: Vec<String> = passages.iter().map(|passage| header(passage).to_string()).collect();
     texts.extend(passages.iter().map(|passage| passage.text));
     texts.extend(headers.iter().map(String::as_str));
+    texts.push(&prompt.ruled.lines);
     candidates.find(|nonce| !texts.iter().any(|text| text.contains(nonce.as_str())))
 }
 

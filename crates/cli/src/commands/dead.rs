@@ -1,8 +1,7 @@
 //! `groundcrew queue dead`: messages that were given up on.
 
-use queue::{Envelope, Lane, Message, Target};
 use serde::Serialize;
-use store::{DeadFilter, DeadLetterView, DeadReason, DeadSource, DeadStatus, Store, UnknownWord};
+use store::{DeadFilter, DeadLetterView, DeadReason, DeadSource, DeadStatus, Replayed, Store, UnknownWord};
 use uuid::Uuid;
 
 use crate::args::{DeadDiscard, DeadList, DeadReplay, DeadShow, WhichDead};
@@ -174,17 +173,15 @@ pub(crate) async fn replay(args: &DeadReplay, settings: &Settings) -> Outcome {
     let ids = which(&args.which, &store).await?;
     let mut answer = Answer::default();
     if !ids.is_empty() {
-        let publisher = services::publisher(settings).await?;
         let bar = output::progress(ids.len(), "replaying");
         for id in ids {
-            match replay_one(&store, &publisher, id).await {
+            match replay_one(&store, id).await {
                 Ok(()) => answer.done.push(id),
-                Err(failure) => answer.failed.push(Failed { id, reason: failure.message() }),
+                Err(reason) => answer.failed.push(Failed { id, reason }),
             }
             bar.inc(1);
         }
         bar.finish_and_clear();
-        publisher.connection().close().await;
     }
     store.close().await;
     conclude(&answer, "replayed", args.json.json)
@@ -204,41 +201,24 @@ async fn which(which: &WhichDead, store: &Store) -> Result<Vec<Uuid>, Failure> {
     store.dead_ids(&filter, which.limit).await.map_err(services::database)
 }
 
-async fn replay_one(store: &Store, publisher: &queue::Publisher, id: Uuid) -> Outcome {
-    let letter = find(store, id).await?;
-    let Some(body) = letter.body.clone().filter(|body| i64::try_from(body.len()) == Ok(letter.body_bytes))
-    else {
-        return Err(Failure::failed(
-            "only the beginning of this message was kept: it must be sent by its producer again",
-        ));
-    };
-    publisher.publish(&message(&letter, body)).await.map_err(Failure::failed)?;
-    // A crash before the mark leaves it open: replaying it once more asks for the same generation again.
-    store.dead_mark(id, DeadStatus::Replayed, None).await.map_err(services::database)?;
-    Ok(())
+/// As the desk does it: letter and message in one commit, so that however many replay it at once, it goes out once.
+async fn replay_one(store: &Store, id: Uuid) -> Result<(), String> {
+    match store.dead_replay(id, None).await {
+        Ok(Replayed::Sent { .. }) => Ok(()),
+        Ok(Replayed::Missing) => Err(missing(id)),
+        Ok(Replayed::Settled) => {
+            Err("it was replayed or discarded already; it is open again if it comes back".to_owned())
+        }
+        Ok(Replayed::Cut) => {
+            Err("only the beginning of this message was kept: it must be sent by its producer again"
+                .to_owned())
+        }
+        Err(error) => Err(chain(&error)),
+    }
 }
 
-fn message(letter: &DeadLetterView, body: Vec<u8>) -> Message {
-    let header = |name: &str| letter.headers.get(name).and_then(|value| value.as_str()).map(str::to_owned);
-    let lane = letter.lane.as_deref().and_then(|lane| lane.parse().ok()).unwrap_or(Lane::Normal);
-    // What was replayed before and came back has a generation already; the next one is above it.
-    let before = letter.headers.get("generation").and_then(serde_json::Value::as_u64).unwrap_or(0);
-    let replays = u64::try_from(letter.replays).unwrap_or(0);
-    let generation = u32::try_from(before + replays + 1).unwrap_or(u32::MAX);
-    Message {
-        target: Target::lane(lane),
-        envelope: Envelope {
-            message_id: Some(format!("{}-{generation}", letter.id)),
-            correlation_id: header("correlation_id"),
-            reply_to: header("reply_to"),
-            content_type: header("content_type"),
-            kinds: letter.kinds.clone(),
-            generation,
-            source_dead_letter: Some(letter.id.to_string()),
-            ..Envelope::default()
-        },
-        body,
-    }
+fn missing(id: Uuid) -> String {
+    format!("there is no dead letter {id}")
 }
 
 /// Marks dead letters as done with.
@@ -280,7 +260,7 @@ fn conclude(answer: &Answer, done: &str, json: bool) -> Outcome {
 
 async fn find(store: &Store, id: Uuid) -> Result<DeadLetterView, Failure> {
     let found = store.dead_show(id).await.map_err(services::database)?;
-    found.ok_or_else(|| Failure::failed(format!("there is no dead letter {id}")))
+    found.ok_or_else(|| Failure::failed(missing(id)))
 }
 
 /// Why it was given up on, with the first thing that was wrong.

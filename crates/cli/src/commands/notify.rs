@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use notify::{Notifier, NotifyError, Planned};
+use notify::{Health, Notifier, NotifyError, Planned};
 use queue::Purpose;
 use store::{Store, TryOutcome};
 use tokio_util::sync::CancellationToken;
@@ -30,6 +30,7 @@ pub(crate) async fn run(args: &Notify, settings: Settings) -> Outcome {
     if args.dry_run {
         return dry_run(args, &settings).await;
     }
+    let health = health(&settings)?;
     let stop = signals::stop_token(Insist::ForADrain).map_err(Failure::failed)?;
     let patience = Duration::from_secs(args.wait_for);
     // A stop during the wait ends it: nothing has begun.
@@ -41,9 +42,28 @@ pub(crate) async fn run(args: &Notify, settings: Settings) -> Outcome {
     };
     let notifier = Notifier::new(settings.notify.settings.clone(), store.clone()).map_err(Failure::failed)?;
     output::note("notify: reading groundcrew.review");
-    notifier.run(&connection, &stop).await;
+    // The endpoints answer until the last notification is told.
+    let end = CancellationToken::new();
+    let work = async {
+        notifier.run(&connection, &stop).await;
+        end.cancel();
+    };
+    let serve = async {
+        if let Some(health) = health {
+            health.serve(store.clone(), connection.clone(), stop.clone(), end.clone()).await;
+        }
+    };
+    tokio::join!(serve, work);
     store.close().await;
     Ok(())
+}
+
+/// The socket of the health endpoints, where one is configured: before anything else begins.
+fn health(settings: &Settings) -> Result<Option<Health>, Failure> {
+    let Some(address) = settings.notify.health_listen else { return Ok(None) };
+    Health::bind(address)
+        .map(Some)
+        .map_err(|error| Failure::usage(format!("notify.health_listen: cannot listen on {address}: {error}")))
 }
 
 /// Why no notification can be sent; none when they can.

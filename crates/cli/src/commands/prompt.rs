@@ -1,5 +1,7 @@
 //! `groundcrew prompt`: the texts that judges are asked with.
 
+pub(crate) mod examples;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -101,7 +103,7 @@ fn rendered(prompt: &Prompt, path: &Path, settings: &Settings) -> Result<audit::
     let units = units::first(spec, &prepared.trace, settings.runner.cut);
     let unit = units.first().ok_or_else(|| Failure::usage("no call would be made for this trace"))?;
     let candidates = (0_u32..).map(|number| format!("{number:08x}"));
-    let nonce = choose_nonce(&prepared.trace, candidates).unwrap_or_default();
+    let nonce = choose_nonce(prompt, &prepared.trace, candidates).unwrap_or_default();
     Ok(render(prompt, spec, &prepared.trace, unit, &nonce, None))
 }
 
@@ -127,11 +129,16 @@ pub(crate) fn check(args: &PromptCheck, settings: &Settings) -> Outcome {
     let mut checked: Vec<(String, Vec<String>)> = Vec::new();
     for path in &args.files {
         let file = String::from_utf8_lossy(&read(path)?).into_owned();
-        let problems = match Prompt::parse(&file) {
-            Ok(prompt) => prompt.check_examples(),
-            Err(error) => vec![chain(&error)],
+        let name = path.display().to_string();
+        let problems = if path.extension().is_some_and(|extension| extension == "toml") {
+            check_ruled(&name, &file, &settings.runner.prompts)
+        } else {
+            match Prompt::parse(&file) {
+                Ok(prompt) => prompt.check_examples(),
+                Err(error) => vec![chain(&error)],
+            }
         };
-        checked.push((path.display().to_string(), problems));
+        checked.push((name, problems));
     }
     if args.files.is_empty() {
         for spec in kinds::ALL {
@@ -158,6 +165,13 @@ pub(crate) fn check(args: &PromptCheck, settings: &Settings) -> Outcome {
         }
     }
     if checked.iter().all(|(_, problems)| problems.is_empty()) { Ok(()) } else { Err(Failure::not_fine()) }
+}
+
+/// What is wrong with a file of examples from rulings: path, line, problem.
+fn check_ruled(name: &str, file: &str, library: &Library) -> Vec<String> {
+    let read = crate::examples::read(file);
+    let made = read.and_then(|file| file.prompt(library).map_err(|defect| vec![defect]));
+    made.err().into_iter().flatten().map(|defect| format!("{name}:{defect}")).collect()
 }
 
 /// The prompt of that version, or the current one of that kind.

@@ -1,8 +1,9 @@
 //! The section `[notify]`: as it is written, and as it is used.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 
-use ::notify::{Owners, Rules, Target};
+use ::notify::{Owners, Rules, Target, Zone};
 use audit::report::Severity;
 use judge::Secret;
 use serde::Deserialize;
@@ -10,7 +11,7 @@ use trace::Kind;
 
 use super::bounded::{Seconds, Whole};
 use super::key::Key;
-use super::settings::secret;
+use super::settings::{health_listen, secret};
 use super::sources::Sources;
 
 /// Where PagerDuty takes events, unless a receiver names another address (accounts in the EU have one).
@@ -33,6 +34,7 @@ pub(crate) struct Notify {
     pub(crate) poll_s: Seconds<50, 600_000>,
     pub(crate) desk_url: String,
     pub(crate) include_content: bool,
+    pub(crate) health_listen: String,
     /// What the receivers inherit; none is made of it.
     #[serde(rename = "receiver_defaults")]
     pub(crate) _receiver_defaults: Receiver,
@@ -81,6 +83,8 @@ pub(crate) struct Rule {
     #[serde(default)]
     pub(crate) hours: String,
     #[serde(default)]
+    pub(crate) time_zone: String,
+    #[serde(default)]
     pub(crate) utc_offset: String,
 }
 
@@ -94,6 +98,8 @@ pub(crate) struct Paging {
     pub(crate) settings: ::notify::Settings,
     /// Secrets of receivers that rules name, and where to put them.
     pub(crate) missing: Vec<String>,
+    /// Where `groundcrew notify` serves its health and figures; the desk has its own.
+    pub(crate) health_listen: Option<SocketAddr>,
 }
 
 /// How notifications work. What is wrong is noted.
@@ -146,7 +152,8 @@ pub(super) fn settings(raw: &Notify, sources: &mut Sources) -> Paging {
         desk_url: Some(desk_url.to_owned()).filter(|url| !url.is_empty()),
         include_content: raw.include_content,
     };
-    Paging { settings, missing }
+    let health_listen = health_listen(&raw.health_listen, key("health_listen"), sources);
+    Paging { settings, missing, health_listen }
 }
 
 fn is_http(url: &str) -> bool {
@@ -161,11 +168,15 @@ fn rules(raw: &Notify, sources: &mut Sources) -> Rules {
             note(format!("no section [notify.receivers.{unknown}] exists"));
         }
         let hours = rule.hours.parse().map_err(|error: ::notify::BadHours| note(format!("hours: {error}")));
-        let offset = rule
-            .utc_offset
-            .parse()
-            .map_err(|error: ::notify::BadOffset| note(format!("utc_offset: {error}")));
-        let (Ok(hours), Ok(offset)) = (hours, offset) else { continue };
+        let zone = if rule.time_zone.trim().is_empty() {
+            Zone::offset(&rule.utc_offset).map_err(|error| note(format!("utc_offset: {error}")))
+        } else if rule.utc_offset.trim().is_empty() {
+            rule.time_zone.parse().map_err(|error: ::notify::BadZone| note(format!("time_zone: {error}")))
+        } else {
+            note("time_zone and utc_offset say the same thing: leave one of them out".to_owned());
+            continue;
+        };
+        let (Ok(hours), Ok(zone)) = (hours, zone) else { continue };
         rules.push(::notify::Rule {
             projects: rule.projects.clone(),
             kinds: rule.kinds.clone(),
@@ -173,7 +184,7 @@ fn rules(raw: &Notify, sources: &mut Sources) -> Rules {
             reasons: rule.reasons.clone(),
             urgent: rule.urgent,
             hours,
-            offset,
+            zone,
             receivers: rule.receivers.clone(),
         });
     }
@@ -275,6 +286,10 @@ mod tests {
         assert!(hours.contains("rule 1: hours: `nine to five` names no hours"), "{hours}");
         let offset = problem(&format!("{PAGER}utc_offset = \"CET\"\n"));
         assert!(offset.contains("rule 1: utc_offset: expected an offset"), "{offset}");
+        let zone = problem(&format!("{PAGER}time_zone = \"Europe/Atlantis\"\n"));
+        assert!(zone.contains("rule 1: time_zone: expected a time zone such as Europe/Berlin"), "{zone}");
+        let both = problem(&format!("{PAGER}time_zone = \"Europe/Berlin\"\nutc_offset = \"+01:00\"\n"));
+        assert!(both.contains("leave one of them out"), "{both}");
         let key = problem(&format!("{PAGER}severity = \"critical\"\n"));
         assert!(key.contains("notify.rules"), "{key}");
         let window = problem("[notify]\nwindow_s = 1\n");

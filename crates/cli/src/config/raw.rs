@@ -177,6 +177,8 @@ pub(crate) struct Retention {
     pub(crate) outbox_days: Days,
     pub(crate) dead_letters_days: Days,
     pub(crate) usage_days: Days,
+    pub(crate) access_log_days: Days,
+    pub(crate) notifications_days: Days,
 }
 
 #[derive(Debug, Deserialize)]
@@ -193,6 +195,7 @@ pub(crate) struct Policy {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Prompts {
     pub(crate) dir: String,
+    pub(crate) examples_dir: String,
 }
 
 #[derive(Debug, Deserialize)]

@@ -90,7 +90,7 @@ pub(super) fn check(raw: Raw, sources: &mut Sources) -> Option<Settings> {
     let max_age = Duration::from_secs(raw.worker.max_age_h.get() * 3600);
     let policies = raw.audits.iter().map(|(kind, policy)| (*kind, policy_of(policy))).collect();
     let repeats = raw.audits.iter().map(|(kind, policy)| (*kind, policy.repeat.small())).collect();
-    let prompts = prompts::library(&raw.prompts.dir, sources)?;
+    let prompts = prompts::library(&raw.prompts.dir, &raw.prompts.examples_dir, sources)?;
     let projects: HashMap<String, Project> = raw
         .projects
         .iter()
@@ -116,7 +116,11 @@ pub(super) fn check(raw: Raw, sources: &mut Sources) -> Option<Settings> {
             bulk: raw.worker.concurrency_bulk.small(),
         },
         max_work: raw.worker.max_work_s.get(),
-        health_listen: health_listen(&raw.worker.health_listen, sources),
+        health_listen: health_listen(
+            &raw.worker.health_listen,
+            Key::new(&["worker", "health_listen"]),
+            sources,
+        ),
         relay: RelaySettings {
             batch: raw.relay.batch.small(),
             lease: raw.relay.lease_s.get(),
@@ -150,6 +154,8 @@ pub(super) fn check(raw: Raw, sources: &mut Sources) -> Option<Settings> {
         outbox: days(raw.retention.outbox_days.get()),
         dead_letters: days(raw.retention.dead_letters_days.get()),
         usage: days(raw.retention.usage_days.get()),
+        access_log: days(raw.retention.access_log_days.get()),
+        notifications: days(raw.retention.notifications_days.get()),
     };
     let log = Log { format: raw.log.format, level: raw.log.level };
     let fail_on = fail_on(&raw);
@@ -227,7 +233,7 @@ fn queue_settings(raw: &Raw, sources: &mut Sources) -> Queue {
     }
 }
 
-fn health_listen(text: &str, sources: &mut Sources) -> Option<SocketAddr> {
+pub(super) fn health_listen(text: &str, key: Key, sources: &mut Sources) -> Option<SocketAddr> {
     let text = text.trim();
     if text.is_empty() {
         return None;
@@ -235,7 +241,7 @@ fn health_listen(text: &str, sources: &mut Sources) -> Option<SocketAddr> {
     let address = text.parse();
     if address.is_err() {
         let message = "expected an address and a port, such as 127.0.0.1:9090, or nothing".into();
-        sources.note(&Key::new(&["worker", "health_listen"]), message);
+        sources.note(&key, message);
     }
     address.ok()
 }

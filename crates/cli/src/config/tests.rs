@@ -135,8 +135,9 @@ fn another(key: &Key, default: &Value) -> String {
         "project_defaults.evidence_threshold" => "strict".into(),
         "project_defaults.over_cap" => "defer".into(),
         "worker.claim_extraction" => "judge".into(),
-        "worker.health_listen" => "127.0.0.1:9090".into(),
-        "prompts.dir" => env!("CARGO_MANIFEST_DIR").into(),
+        "worker.health_listen" | "notify.health_listen" => "127.0.0.1:9090".into(),
+        // Neither holds a prompt or an example.
+        "prompts.dir" | "prompts.examples_dir" => env!("CARGO_MANIFEST_DIR").to_owned() + "/src",
         "log.format" => "json".into(),
         "log.level" => "debug".into(),
         "queue.retry_tiers_s" => "1, 2.5, 60".into(),

@@ -36,6 +36,7 @@ const COMMANDS: &[&str] = &[
     "prompt show",
     "prompt diff",
     "prompt check",
+    "prompt examples",
     "schema",
     "schema trace",
 ];

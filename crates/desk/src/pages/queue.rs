@@ -42,6 +42,8 @@ struct QueuePage {
     has_findings: bool,
     is_closed: bool,
     next: Option<String>,
+    /// Of a search: how many items were looked at.
+    searched: Option<u64>,
     is_later_page: bool,
     is_filtered: bool,
     read_at: String,
@@ -132,6 +134,7 @@ async fn show(
         heading,
         about,
         path,
+        searched: listed.searched,
         rows: rows(listed, &asker),
         chips,
         waiting,

@@ -1,5 +1,7 @@
 //! Lists of items, as they are asked for and shown.
 
+use std::time::Duration;
+
 use audit::review::List;
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
@@ -13,6 +15,9 @@ use crate::state::Desk;
 
 /// Items on a page, unless it is asked for others.
 const PAGE: u32 = 50;
+
+/// How long a search reads before it gives what it has; the statement that it is at then ends first.
+const SEARCH_BUDGET: Duration = Duration::from_millis(70);
 
 /// At most so many.
 const LARGEST_PAGE: u32 = 500;
@@ -48,6 +53,9 @@ pub(crate) struct Listed {
     pub items: Vec<ItemLine>,
     /// Where the next page begins; none when there is none.
     pub next: Option<String>,
+    /// Of a search by `text`: how many items were looked at. Where there is a `next`, it goes on from there, also when
+    /// nothing was found so far.
+    pub searched: Option<u64>,
 }
 
 /// An item in a list.
@@ -177,20 +185,29 @@ impl Query {
             reason: filter.reason.filter(|_| !hidden),
             ..filter
         };
+        let (due, now) = (desk.settings().review.due, Utc::now());
+        let line = |item| ItemLine::of(item, &asker.name, due, now);
+        if filter.has_text() {
+            let searched = desk.store().review_search(list, &filter, after, limit, SEARCH_BUDGET).await?;
+            return Ok(Listed {
+                items: searched.items.into_iter().map(line).collect(),
+                next: searched.until.map(written),
+                searched: Some(searched.looked_at),
+            });
+        }
         let mut items = match list {
             Some(list) => desk.store().review_queue(list, &filter, after, limit + 1).await?,
             None => desk.store().review_closed(&filter, after, limit + 1).await?,
         };
         let more = items.len() > usize::try_from(limit).unwrap_or(usize::MAX);
         items.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-        let next = items.last().filter(|_| more).map(|item| {
-            let at = item.closed_at.unwrap_or(item.created_at);
-            format!("{}.{}.{}", item.rank, at.timestamp_micros(), item.id)
-        });
-        let (due, now) = (desk.settings().review.due, Utc::now());
-        let items = items.into_iter().map(|item| ItemLine::of(item, &asker.name, due, now)).collect();
-        Ok(Listed { items, next })
+        let next = items.last().filter(|_| more).map(QueueItem::place).map(written);
+        Ok(Listed { items: items.into_iter().map(line).collect(), next, searched: None })
     }
+}
+
+fn written(place: QueuePlace) -> String {
+    format!("{}.{}.{}", place.rank, place.at.timestamp_micros(), place.id)
 }
 
 fn place(text: &str) -> Result<QueuePlace, Refusal> {

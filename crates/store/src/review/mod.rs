@@ -5,6 +5,7 @@
 //! decided by the row of the item, in the statement that writes.
 
 mod close;
+mod corrected;
 mod detail;
 mod events;
 mod export;
@@ -19,10 +20,11 @@ use serde::Serialize;
 use uuid::Uuid;
 
 pub use close::{Closed, Ending, Retry};
+pub use corrected::Corrected;
 pub use detail::{OpinionView, ReviewDetail, RulingView};
 pub(crate) use events::{Outgoing, TRACES, send};
 pub use export::{ReportClaim, Reviewed, ReviewedPlace};
-pub use queue::{Assignee, QueueFilter, QueueItem, QueuePlace, ReasonCount};
+pub use queue::{Assignee, QueueFilter, QueueItem, QueuePlace, ReasonCount, Searched};
 pub use rule::Ruled;
 
 /// An item that somebody has taken.

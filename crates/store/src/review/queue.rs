@@ -1,5 +1,7 @@
 //! The lists of what waits.
 
+mod search;
+
 use audit::review::List;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -36,6 +38,17 @@ pub struct QueueFilter {
     pub assignee: Option<Assignee>,
     /// Only where trace id, question or answer contain this, without regard to case.
     pub text: Option<String>,
+}
+
+/// What a search has found so far.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Searched {
+    /// The items that fit, in the order of their list.
+    pub items: Vec<QueueItem>,
+    /// How many items of the list were looked at.
+    pub looked_at: u64,
+    /// Where it has stopped; none at the end of the list.
+    pub until: Option<QueuePlace>,
 }
 
 /// Where a page ends.
@@ -106,9 +119,12 @@ pub struct ReasonCount {
     pub items: i64,
 }
 
-/// A query over the items of a [`QueueFilter`], whose parameters are those of [`QueueFilter::arguments`].
+/// A query over the items of a [`QueueFilter`], all or those of an inner query, whose parameters are those of [`QueueFilter::arguments`].
 macro_rules! listed {
     ($which:literal, $tail:literal) => {
+        listed!("groundcrew.review_items", $which, $tail)
+    };
+    ($items:expr, $which:literal, $tail:expr) => {
         concat!(
             "select item.id, item.audit_id, item.project, item.trace_id, item.kind, item.list, item.severity, item.urgent,
                 item.blind, item.rank, item.reason_codes, left(trace.query, 400) as query,
@@ -120,7 +136,7 @@ macro_rules! listed {
                     where opinion.review_item = item.id order by opinion.number
                 ) as opinions,
                 item.created_at, item.closed_at, item.outcome, audit.practice
-            from groundcrew.review_items as item
+            from ", $items, " as item
             join groundcrew.audits as audit on audit.id = item.audit_id
             join groundcrew.trace_rows as trace on trace.id = audit.trace_row
             where ", $which, "
@@ -135,7 +151,19 @@ macro_rules! listed {
     };
 }
 
+impl QueueItem {
+    /// Where a page that ends with it ends.
+    pub fn place(&self) -> QueuePlace {
+        QueuePlace { rank: self.rank, at: self.closed_at.unwrap_or(self.created_at), id: self.id }
+    }
+}
+
 impl QueueFilter {
+    /// Whether a text is looked for.
+    pub fn has_text(&self) -> bool {
+        self.text.as_deref().is_some_and(|text| !text.trim().is_empty())
+    }
+
     fn arguments(&self) -> Result<PgArguments, sqlx::Error> {
         let mut arguments = PgArguments::default();
         let scope: Option<Vec<String>> =
@@ -183,7 +211,7 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<QueueItem>> {
         let cannot = Error::cannot("list review items");
-        let arguments = page(filter, after, limit, Some(list)).map_err(&cannot)?;
+        let arguments = page(filter, after, limit, Some(Some(list))).map_err(&cannot)?;
         sqlx::query_as_with(
             listed!(
                 "item.status <> 'closed' and item.list = $13",
@@ -280,7 +308,7 @@ fn page(
     filter: &QueueFilter,
     after: Option<QueuePlace>,
     limit: u32,
-    list: Option<List>,
+    list: Option<Option<List>>,
 ) -> Result<PgArguments, sqlx::Error> {
     let mut arguments = filter.arguments()?;
     arguments.add(after.map(|place| place.rank)).map_err(sqlx::Error::Encode)?;
@@ -288,10 +316,12 @@ fn page(
     arguments.add(after.map(|place| place.id)).map_err(sqlx::Error::Encode)?;
     arguments.add(i64::from(limit)).map_err(sqlx::Error::Encode)?;
     if let Some(list) = list {
-        arguments.add(list.as_str()).map_err(sqlx::Error::Encode)?;
+        arguments.add(list.map(List::as_str)).map_err(sqlx::Error::Encode)?;
     }
     Ok(arguments)
 }
+
+use listed;
 
 #[cfg(test)]
 mod tests {

@@ -17,6 +17,8 @@ const RETENTION: Retention = Retention {
     outbox: DAY.saturating_mul(7),
     dead_letters: DAY,
     usage: DAY.saturating_mul(30_000),
+    access_log: DAY.saturating_mul(400),
+    notifications: DAY.saturating_mul(180),
 };
 
 /// Late enough that all that was stored just now is over its age.
@@ -202,6 +204,67 @@ async fn rows_of_an_older_version_keep_their_bodies_and_age_out_as_well() {
         assert!(found[0].payload.is_none() && found[0].body_removed_at.is_some());
         assert_eq!(found[0].audits[0].claims.len(), 2);
         store.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn old_access_ended_sessions_and_settled_pages_go_and_the_rest_stays() {
+    in_database(|database, store| async move {
+        store.finish(&ending(&trace("a"))).await.unwrap();
+        for statement in [
+            "insert into groundcrew.access_log (at, principal, method, path, status)
+                select now() - days * interval '1 day', 'ann', 'GET', '/items/' || days, 200
+                from unnest(array[500, 401, 399, 0]) as days",
+            "insert into groundcrew.api_tokens (id, name, hash, role)
+                values (gen_random_uuid(), 'ann', sha256('t'), 'viewer')",
+            "insert into groundcrew.desk_sessions (hash, token, created_at, expires_at)
+                select sha256(days::text::bytea), (select id from groundcrew.api_tokens),
+                    now() - (days + 1) * interval '1 day', now() - days * interval '1 day'
+                from unnest(array[401, 399, -1]) as days",
+            // Old and told; old with something left to tell; old with an item that waits; young.
+            "insert into groundcrew.notification_pages (id, receiver, project, kind, urgent, reason, practice, opened_at,
+                    closes_at, resolved_at)
+                select md5(name)::uuid, name, 'p', 'gate', false, 'x', false, at, at, case when name <> 'open' then at end
+                from (values ('told', now() - interval '181 days'), ('untold', now() - interval '181 days'),
+                    ('open', now() - interval '181 days'), ('young', now() - interval '179 days')) as pages (name, at)",
+            "insert into groundcrew.notification_items (receiver, review_item, page_id, joined_at)
+                select receiver, (select id from groundcrew.review_items), id, opened_at
+                from groundcrew.notification_pages",
+            "insert into groundcrew.notifications (id, page_id, event, state, tries, created_at, due_at, settled_at)
+                select md5(receiver || event)::uuid, id, event,
+                    case when receiver = 'untold' and event = 'resolve' then 'pending' else 'delivered' end, 1, opened_at,
+                    opened_at, case when receiver <> 'untold' or event <> 'resolve' then opened_at end
+                from groundcrew.notification_pages cross join unnest(array['trigger', 'resolve']) as event",
+            "insert into groundcrew.notification_tries (notification_id, number, at, outcome)
+                select id, 1, created_at, 'delivered' from groundcrew.notifications",
+        ] {
+            sqlx::query(statement).execute(&database.pool).await.unwrap();
+        }
+        let expected = [("access_log", 2), ("desk_sessions", 1), ("notification_pages", 1)];
+        let of = |expired: Vec<Expired>| -> Vec<(&'static str, u64)> {
+            let rows = expired.into_iter().filter_map(|expired| match expired {
+                Expired::Rows { table, count } => Some((table, count)),
+                Expired::Partition(_) => None,
+            });
+            rows.filter(|(table, _)| expected.iter().any(|(name, _)| name == table)).collect()
+        };
+        assert_eq!(of(store.expired(RETENTION, Utc::now()).await.unwrap()), expected);
+        assert_eq!(of(maintain(&store, Utc::now()).await), expected);
+        let left: Vec<String> =
+            sqlx::query_scalar("select receiver from groundcrew.notification_pages order by receiver")
+                .fetch_all(&database.pool)
+                .await
+                .unwrap();
+        assert_eq!(left, ["open", "untold", "young"]);
+        for (table, rows) in
+            [("notification_items", 3), ("notifications", 6), ("notification_tries", 6), ("access_log", 2)]
+        {
+            let sql = format!("select count(*) from groundcrew.{table}");
+            let count: i64 = sqlx::query_scalar(AssertSqlSafe(sql)).fetch_one(&database.pool).await.unwrap();
+            assert_eq!(count, rows, "{table}");
+        }
+        assert_eq!(of(store.expired(RETENTION, Utc::now()).await.unwrap()), []);
     })
     .await;
 }

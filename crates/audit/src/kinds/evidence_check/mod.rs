@@ -31,12 +31,22 @@ pub static SPEC: Spec = Spec {
     retries: Policy::new(2, 0, Remedy::SamePrompt, 2),
     unusable: Decision::Hold,
     shows_metadata: false,
+    word,
     reply_keys: reply::KEYS,
     assess,
     conclude,
     decide_by_rule,
     reasons,
 };
+
+/// The word of the kind's replies.
+const fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Grounded => "SUPPORTED",
+        Verdict::Contradicted | Verdict::Unsupported => "UNSUPPORTED",
+        Verdict::InsufficientEvidence => "INSUFFICIENT_EVIDENCE",
+    }
+}
 
 /// Unsupported claims, contradicted ones among them, over all claims (E-09); none without claims.
 fn conclude(report: &mut Report, _: &Circumstances<'_>) {

@@ -34,12 +34,21 @@ pub static SPEC: Spec = Spec {
     retries: Policy::new(1, 1, Remedy::Strengthen, 1),
     unusable: Decision::Hold,
     shows_metadata: true,
+    word,
     reply_keys: reply::KEYS,
     assess,
     conclude,
     decide_by_rule,
     reasons,
 };
+
+/// The word of the kind's replies.
+const fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Grounded => "grounded",
+        Verdict::Contradicted | Verdict::Unsupported | Verdict::InsufficientEvidence => "hallucinated",
+    }
+}
 
 /// Grounded claims over all claims (F-06); none without claims, unless a rule has set it.
 fn conclude(report: &mut Report, _: &Circumstances<'_>) {

@@ -31,12 +31,21 @@ pub static SPEC: Spec = Spec {
     retries: Policy::new(2, 0, Remedy::SamePrompt, 2),
     unusable: Decision::Block,
     shows_metadata: false,
+    word,
     reply_keys: reply::KEYS,
     assess,
     conclude,
     decide_by_rule,
     reasons,
 };
+
+/// The word of the kind's replies.
+const fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Grounded => "grounded",
+        Verdict::Contradicted | Verdict::Unsupported | Verdict::InsufficientEvidence => "ungrounded",
+    }
+}
 
 /// A claim whose evidence is below the threshold counts as ungrounded (G-13); the score is 1 when every claim is
 /// grounded, else 0. Without claims the answer is grounded by rule (G-09).

@@ -30,12 +30,23 @@ pub static SPEC: Spec = Spec {
     retries: Policy::new(1, 1, Remedy::AppendError, 1),
     unusable: Decision::Hold,
     shows_metadata: false,
+    word,
     reply_keys: reply::KEYS,
     assess,
     conclude,
     decide_by_rule,
     reasons,
 };
+
+/// The word of the kind's replies.
+const fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Grounded => "SUPPORTED",
+        Verdict::Unsupported => "UNSUPPORTED",
+        Verdict::Contradicted => "CONTRADICTED",
+        Verdict::InsufficientEvidence => "UNVERIFIABLE",
+    }
+}
 
 /// Groundedness of an answer without claims (H-08).
 const NO_CLAIMS: f64 = 100.0;

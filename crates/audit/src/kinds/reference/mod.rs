@@ -30,12 +30,22 @@ pub static SPEC: Spec = Spec {
     retries: Policy::new(2, 0, Remedy::SamePrompt, 2),
     unusable: Decision::Hold,
     shows_metadata: false,
+    word,
     reply_keys: reply::KEYS,
     assess,
     conclude,
     decide_by_rule,
     reasons,
 };
+
+/// The word of the kind's replies.
+const fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Grounded => "grounded",
+        Verdict::Contradicted => "hallucinated",
+        Verdict::Unsupported | Verdict::InsufficientEvidence => "unsupported",
+    }
+}
 
 /// This kind yields counts and no score.
 fn conclude(report: &mut Report, _: &Circumstances<'_>) {
