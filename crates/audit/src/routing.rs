@@ -156,7 +156,8 @@ impl<'a> Circumstances<'a> {
     /// The circumstances of a trace under a policy.
     pub fn new(policy: &'a Policy, trace: &'a Trace) -> Self {
         let listed = |domain: &String| {
-            policy.high_risk_domains.iter().any(|listed| listed.eq_ignore_ascii_case(domain))
+            let domain = domain.trim().to_lowercase();
+            policy.high_risk_domains.iter().any(|listed| listed.trim().to_lowercase() == domain)
         };
         let high_risk = trace.risk == Risk::High || trace.domain.as_ref().is_some_and(listed);
         Self { policy, trace, high_risk }

@@ -3,8 +3,10 @@
 //! An action refines the decision: `redact` and `regenerate` stand under `block`, `escalate` under `hold`
 //! (docs/gate.md). [`resolve`] chooses it; [`Resolution::settle`] makes the routing agree with it.
 
+mod balance;
 mod instruction;
 mod redact;
+mod stated;
 
 pub use instruction::instruction;
 pub use redact::redact;
@@ -80,7 +82,7 @@ words! {
     WhenUngrounded {
         /// It is not delivered, and people see it.
         Block = "block",
-        /// It is delivered without the sentences that are not grounded.
+        /// It is delivered without the sentences that are not grounded, where they can be taken out for certain.
         Redact = "redact",
         /// It is generated again.
         Regenerate = "regenerate",
@@ -236,9 +238,10 @@ fn ungrounded(
                     redacted: Some(text),
                     ..says(Action::Redact, "what is not grounded was taken out")
                 },
-                None => {
-                    says(Action::Block, "claims are not grounded, and too little would be left without them")
-                }
+                None => says(
+                    Action::Block,
+                    "claims are not grounded, and cannot be taken out for certain, or too little would be left",
+                ),
             }
         }
         WhenUngrounded::Regenerate => match left(policy, regenerations) {

@@ -1,39 +1,54 @@
 //! Cutting out of an answer what is not grounded, so that the rest can still be read.
 //!
-//! Cuts follow our own spans, never the judge's. A claim's sentence goes as a whole, unless the sentence also carries
-//! grounded claims and the claim stands in its last clause: then that clause goes. What would be left dangling goes
-//! too: white space, list marks, lead-ins of lists that are gone, one half of a pair of brackets or quotes.
+//! Nothing is cut on a guess. A sentence goes when it states a claim that is not grounded, wherever it stands and
+//! however often; where it carries grounded claims as well, only its last clause may go. What would be left dangling
+//! goes too: white space, list marks, lead-ins of lists that are gone. Where the place of a claim is not certain, or
+//! what is left would not be whole sentences that grounded claims carry, there is no redaction.
 
 use std::collections::HashSet;
 
+use super::balance::is_whole;
+use super::stated::{Said, Stated};
 use crate::report::{Claim, Span};
+use crate::text::negation::changes_sense;
 use crate::text::{self, Sentence, SentenceKind, chars};
+use crate::verify::{declines, is_courtesy};
 
-/// The answer without what is not grounded; none when a claim cannot be placed or nothing that can be read would be
-/// left. Every other sentence stays as it was written.
+/// The answer without what is not grounded; none when that cannot be taken out for certain, or nothing that can be read
+/// would be left. Every other sentence stays as it was written.
 pub fn redact(answer: &str, claims: &[Claim]) -> Option<String> {
     let letters: Vec<char> = answer.chars().collect();
+    let is_placed = |claim: &Claim| claim.answer_span.is_some_and(|span| span.end <= letters.len());
+    if !claims.iter().filter(|claim| claim.is_finding()).all(is_placed) {
+        return None;
+    }
+    let stated = Stated::of(claims)?;
     let sentences = text::sentences(answer);
     let mut cut = vec![false; letters.len()];
+    let mut taken = Vec::new();
     for sentence in &sentences {
-        if let Some(range) = cut_of(sentence, &letters, claims) {
-            range.into_iter().for_each(|at| cut[at] = true);
+        if stated.is_stated_in(&Said::of(&sentence.text)) {
+            let range = cut_of(sentence, &letters, claims, &stated)?;
+            taken.push(Said::of(&letters[range.clone()].iter().collect::<String>()));
+            cut[range].fill(true);
         }
     }
-    // A claim whose place is unknown, or lies in no sentence, would stay in the text.
-    let is_cut = |claim: &Claim| {
-        claim.answer_span.is_some_and(|span| cut.iter().take(span.end).skip(span.start).any(|cut| *cut))
-    };
-    if !claims.iter().filter(|claim| claim.is_finding()).all(is_cut) {
+    // A claim of which some word is nowhere was worded anew, and what states it is not known.
+    if !stated.are_all_found_in(&taken.iter().collect::<Vec<_>>()) {
         return None;
     }
     cut_lead_ins(&sentences, &letters, &mut cut);
+    if !sentences.iter().all(|sentence| is_carried(sentence, &letters, &cut, &stated)) {
+        return None;
+    }
     keep_pairs(&letters, &mut cut);
     let text = tidy(&letters, &cut);
     // What nobody has found grounded, a greeting for instance, is no answer.
     let is_left =
         claims.is_empty() || claims.iter().any(|claim| !claim.is_finding() && is_in_part(claim, &cut));
-    is_left.then_some(text)
+    let leaves_nothing_else =
+        || !text::sentences(&text).iter().any(|it| stated.is_stated_in(&Said::of(&it.text)));
+    (is_left && is_whole(answer, &text) && leaves_nothing_else()).then_some(text)
 }
 
 /// Whether something of a claim's sentence is left.
@@ -42,23 +57,49 @@ fn is_in_part(claim: &Claim, cut: &[bool]) -> bool {
     range.and_then(|range| cut.get(range)).is_some_and(|cut| cut.contains(&false))
 }
 
-/// What of a sentence has to go.
-fn cut_of(sentence: &Sentence, letters: &[char], claims: &[Claim]) -> Option<std::ops::Range<usize>> {
+/// Whether what is left of a sentence may stay: it states nothing, or grounded claims carry it.
+fn is_carried(sentence: &Sentence, letters: &[char], cut: &[bool], stated: &Stated) -> bool {
+    let range = sentence.span.start..sentence.span.end.min(letters.len());
+    let Some(gone) = cut.get(range.clone()) else { return false };
+    if !sentence.is_statement() || gone.iter().all(|gone| *gone) {
+        return true;
+    }
+    let left = if gone.contains(&true) {
+        range.filter(|at| !cut[*at]).map(|at| letters[at]).collect()
+    } else {
+        sentence.text.clone()
+    };
+    is_courtesy(&text::words(&left)) || declines(&left) || stated.is_carried(sentence, &Said::of(&left))
+}
+
+/// What of a sentence that states a failed claim has to go; none when grounded claims would go with it.
+fn cut_of(
+    sentence: &Sentence,
+    letters: &[char],
+    claims: &[Claim],
+    stated: &Stated,
+) -> Option<std::ops::Range<usize>> {
     let Span { start, end } = sentence.span;
     let end = end.min(letters.len());
     let touches = |claim: &&Claim| claim.answer_span.is_some_and(|span| span.start < end && start < span.end);
     let (failed, grounded): (Vec<&Claim>, Vec<&Claim>) =
         claims.iter().filter(touches).partition(|claim| claim.is_finding());
-    if failed.is_empty() {
-        return None;
+    if grounded.is_empty() {
+        return Some(start..end);
     }
-    let tail = (!grounded.is_empty()).then(|| tail(&letters[start..end], &failed, &grounded)).flatten();
-    Some(tail.map_or(start..end, |tail| start + tail.start..start + tail.end))
+    let tail = tail(letters.get(start..end)?, &failed, &grounded, stated)?;
+    Some(start + tail.start..start + tail.end)
 }
 
 /// The last clauses of a sentence, when they hold all that only the failed claims say and nothing that only the
-/// grounded ones say. The sentence's own end mark is not part of it.
-fn tail(sentence: &[char], failed: &[&Claim], grounded: &[&Claim]) -> Option<std::ops::Range<usize>> {
+/// grounded ones say, and the rest is a sentence that means the same without them. The sentence's own end mark is not
+/// part of it.
+fn tail(
+    sentence: &[char],
+    failed: &[&Claim],
+    grounded: &[&Claim],
+    stated: &Stated,
+) -> Option<std::ops::Range<usize>> {
     /// Fewer words are an item of a list, whose conjunction would be left behind.
     const LEAST_WORDS: usize = 3;
     let of = |claims: &[&Claim]| -> HashSet<String> {
@@ -66,24 +107,39 @@ fn tail(sentence: &[char], failed: &[&Claim], grounded: &[&Claim]) -> Option<std
     };
     let (bad, good) = (of(failed), of(grounded));
     let own_end = sentence.len() - sentence.iter().rev().take_while(|c| is_end(**c)).count();
-    let words = |range: &[char]| text::content_words(&range.iter().collect::<String>());
     let borders = (1..own_end).filter(|at| is_border(sentence, *at));
     for at in borders.collect::<Vec<_>>().into_iter().rev() {
-        let (head, last) = (words(&sentence[..at]), words(&sentence[at..own_end]));
+        let (head, last): (String, String) =
+            (sentence[..at].iter().collect(), sentence[at..own_end].iter().collect());
+        let (head_words, last_words) = (text::content_words(&head), text::content_words(&last));
         let says_bad = |word: &String| bad.contains(word) && !good.contains(word);
         let says_good = |word: &String| good.contains(word) && !bad.contains(word);
-        let is_clause = text::words(&sentence[at..own_end].iter().collect::<String>()).len() >= LEAST_WORDS;
-        if is_clause
-            && last.iter().any(says_bad)
-            && !last.iter().any(says_good)
-            && !head.iter().any(says_bad)
-            && head.iter().any(says_good)
+        if text::words(&last).len() >= LEAST_WORDS
+            && last_words.iter().any(says_bad)
+            && !last_words.iter().any(says_good)
+            && !head_words.iter().any(says_bad)
+            && head_words.iter().any(says_good)
+            && !stated.is_stated_in(&Said::of(&head))
+            && stands_alone(&head)
+            && !changes_sense(&last)
         {
             let spaces = sentence[..at].iter().rev().take_while(|c| c.is_whitespace()).count();
             return Some(at - spaces..own_end);
         }
     }
     None
+}
+
+/// Whether the first clauses of a sentence are one themselves: neither a condition nor half of "not only ... but also",
+/// and in a script whose verbs do not say that something follows.
+fn stands_alone(head: &str) -> bool {
+    const OPENINGS: &str = " if when whenever although though because since while unless until as before after once given         despite even whereas provided suppose assuming wenn falls obwohl weil da während sobald bevor nachdem als ob         trotz si quand lorsque bien puisque comme cuando aunque porque mientras como se quando sebbene perché mentre         embora enquanto als hoewel omdat terwijl если когда хотя إذا لو عندما رغم ";
+    const HALVES: &str = " only either neither both whether sowohl entweder weder nur soit ni tanto sia né ";
+    let words = text::words(head);
+    let first = words.first().map(|word| format!(" {word} "));
+    !first.is_some_and(|first| OPENINGS.contains(&first))
+        && !words.iter().any(|word| HALVES.contains(&format!(" {word} ")))
+        && !head.chars().any(chars::is_unspaced)
 }
 
 /// Whether a clause may begin at this mark: a comma, a semicolon or a dash between words, and none inside a number.

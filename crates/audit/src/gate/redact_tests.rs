@@ -111,7 +111,7 @@ fn a_last_clause_goes_alone_when_the_rest_of_its_sentence_is_grounded() {
         &[("The mill opened in 1820.", Grounded), ("The owner was Anna Roth.", Contradicted)],
     );
     assert_eq!(dashed.as_deref(), Some("The mill opened in 1820. It turns."));
-    // The first clause cannot go alone, an item of a list neither, and what is mixed goes as a whole.
+    // The first clause cannot go alone, an item of a list neither; and with what is mixed something grounded would go.
     for (answer, claims) in [
         (
             "The mill opened in 1820, and it has three huge wheels. It turns.",
@@ -126,7 +126,160 @@ fn a_last_clause_goes_alone_when_the_rest_of_its_sentence_is_grounded() {
             [("The mill is of 1820.", Grounded), ("The mill has huge wheels.", Unsupported)],
         ),
     ] {
-        assert_eq!(parts(answer, &claims).as_deref(), Some("It turns."), "{answer}");
+        assert_eq!(parts(answer, &claims), None, "{answer}");
+    }
+}
+
+#[test]
+fn what_is_left_of_a_clause_is_a_whole_sentence_that_means_the_same() {
+    use Verdict::{Grounded, Unsupported};
+    for (answer, claims) in [
+        (
+            "If the mill opened in 1820, then the duke was its owner. It turns.",
+            [("The mill opened in 1820.", Grounded), ("The duke was its owner.", Unsupported)],
+        ),
+        (
+            "The mill not only opened in 1820, but also had a rich duke. It turns.",
+            [("The mill opened in 1820.", Grounded), ("The mill had a rich duke.", Unsupported)],
+        ),
+        (
+            "The mill is safe for all visitors, except for small noisy children. It turns.",
+            [
+                ("The mill is safe for visitors.", Grounded),
+                ("Small noisy children are in danger.", Unsupported),
+            ],
+        ),
+        (
+            "水車は1820年に開業し、公爵がそれを建てた。毎日回る。",
+            [("水車は1820年に開業した。", Grounded), ("公爵が建てた。", Unsupported)],
+        ),
+    ] {
+        assert_eq!(parts(answer, &claims), None, "{answer}");
+    }
+}
+
+/// Claims placed as the verification places them; those with a `!` are not grounded.
+fn judged(answer: &str, said: &[&str]) -> Option<String> {
+    let texts: Vec<&str> = said.iter().map(|text| text.trim_start_matches('!')).collect();
+    let listed: Vec<crate::verify::Listed> =
+        texts.iter().map(|text| crate::verify::Listed::new(text, "$".into())).collect();
+    let trace: trace::Trace = serde_json::from_value(serde_json::json!({
+        "schema": trace::SCHEMA, "trace_id": "t", "project": "p", "query": "What is it like?", "answer": answer,
+    }))
+    .unwrap();
+    let checked =
+        crate::verify::Answer::new(&trace, None).check(&listed, "$", &crate::verify::Corpus::of(&[]));
+    let claims = said.iter().zip(texts).zip(checked.spans).map(|((said, text), span)| {
+        let verdict = if said.starts_with('!') { Verdict::Unsupported } else { Verdict::Grounded };
+        Claim { answer_span: span, ..Claim::new(text, verdict) }
+    });
+    redact(answer, &claims.collect::<Vec<_>>())
+}
+
+#[test]
+fn a_pronoun_that_the_judge_resolved_does_not_have_the_grounded_sentence_cut() {
+    for (answer, claims, left) in [
+        (
+            "Le moulin a ouvert en 1820. Il est hanté. La roue est en chêne.",
+            ["Le moulin a ouvert en 1820.", "!Le moulin est hanté.", "La roue est en chêne."],
+            "Le moulin a ouvert en 1820. La roue est en chêne.",
+        ),
+        (
+            "Die Mühle wurde 1820 eröffnet. Sie ist verflucht. Das Rad ist aus Eiche.",
+            ["Die Mühle wurde 1820 eröffnet.", "!Die Mühle ist verflucht.", "Das Rad ist aus Eiche."],
+            "Die Mühle wurde 1820 eröffnet. Das Rad ist aus Eiche.",
+        ),
+        (
+            "El molino abrió en 1820. Está embrujado. La rueda es de roble.",
+            ["El molino abrió en 1820.", "!El molino está embrujado.", "La rueda es de roble."],
+            "El molino abrió en 1820. La rueda es de roble.",
+        ),
+        (
+            "水車は1820年に開業した。呪われている。車輪は樫でできている。",
+            ["水車は1820年に開業した。", "!水車は呪われている。", "車輪は樫でできている。"],
+            "水車は1820年に開業した。車輪は樫でできている。",
+        ),
+        (
+            "The ferry leaves pier 2. It is unsafe. Meals are served.",
+            ["The ferry leaves pier 2.", "!The ferry is unsafe.", "Meals are served."],
+            "The ferry leaves pier 2. Meals are served.",
+        ),
+        (
+            "## Ferry\nThe ferry leaves pier 2. It never sinks. Meals are served.",
+            ["The ferry leaves pier 2.", "!The ferry never sinks.", "Meals are served."],
+            "## Ferry\nThe ferry leaves pier 2. Meals are served.",
+        ),
+        (
+            "The mill opened in 1820. It closed soon after. Meals are served.",
+            ["The mill opened in 1820.", "!The mill closed soon after 1820.", "Meals are served."],
+            "The mill opened in 1820. Meals are served.",
+        ),
+    ] {
+        assert_eq!(judged(answer, &claims).as_deref(), Some(left), "{answer}");
+    }
+}
+
+#[test]
+fn a_claim_whose_place_is_not_certain_is_not_redacted() {
+    for (answer, claims) in [
+        // Worded anew: a word of the claim is nowhere.
+        (
+            "The owner lives in Ghent. He broke the law. The mill turns.",
+            &["!The owner is a criminal.", "The mill turns."][..],
+        ),
+        // Every word is in grounded claims too.
+        ("The mill turns. It never turns.", &["The mill turns.", "!The mill never turns."]),
+        // What is said of it stands in a sentence of its own.
+        (
+            "Dogs bark. They are allowed on Sunday. The mill turns.",
+            &[
+                "!Dogs are allowed on Sunday.",
+                "!Dogs bark.",
+                "Cats are allowed.",
+                "The mill turns on Sunday.",
+            ],
+        ),
+        // A sentence that nobody has called grounded would stay.
+        ("The mill turns. It has wheels. It is haunted by a duke.", &["The mill turns.", "!It has wheels."]),
+    ] {
+        assert_eq!(judged(answer, claims), None, "{answer}");
+    }
+}
+
+#[test]
+fn a_claim_that_is_said_again_goes_wherever_it_stands() {
+    let claims = ["The mill opened in 1820.", "!The mill has three wheels."];
+    for (answer, left) in [
+        ("It has three wheels. The mill opened in 1820. It has three wheels.", "The mill opened in 1820."),
+        (
+            "# The mill has three wheels\n\nThe mill opened in 1820. It has three wheels.",
+            "The mill opened in 1820.",
+        ),
+        (
+            "Did you know it has three wheels? The mill opened in 1820. It has three wheels.",
+            "The mill opened in 1820.",
+        ),
+        ("It has three wheels. The mill opened in 1820. IT HAS THREE WHEELS!", "The mill opened in 1820."),
+        (
+            "The mill opened in 1820. It has three wheels.\n\nIn short: three wheels.",
+            "The mill opened in 1820.",
+        ),
+        ("The mill opened in 1820. It has three wheels. It has 3 wheels.", "The mill opened in 1820."),
+        ("The mill opened in 1820. It has three wheels.\n\n| Wheels | three |", "The mill opened in 1820."),
+    ] {
+        assert_eq!(judged(answer, &claims).as_deref(), Some(left), "{answer}");
+    }
+}
+
+#[test]
+fn what_would_be_left_with_half_its_markup_is_not_redacted() {
+    let claims = ["The mill opened in 1820.", "!It has three wheels."];
+    for answer in [
+        "<p>The mill opened in 1820.</p><p>It has three wheels.</p>",
+        "*[The mill opened in 1820. It has three wheels.](http://x.example)*",
+        "The mill opened in 1820.\n```\nIt has three wheels.\n```",
+    ] {
+        assert_eq!(judged(answer, &claims), None, "{answer}");
     }
 }
 

@@ -102,6 +102,18 @@ fn at_high_risk_an_answer_with_a_failed_claim_is_blocked_whatever_the_project_sa
 }
 
 #[test]
+fn a_domain_in_capitals_or_between_spaces_is_of_high_risk_all_the_same() {
+    for domain in ["medical", " medical ", "\tMEDICAL\n", "Medical\u{a0}"] {
+        let fields = json!({ "domain": domain });
+        let (resolution, _) = resolved(when(WhenUngrounded::Redact), fields, [true, false, true], 0);
+        assert_eq!(resolution.action, Action::Block, "{domain:?}");
+    }
+    let (resolution, _) =
+        resolved(when(WhenUngrounded::Redact), json!({ "domain": "medic" }), [true, false, true], 0);
+    assert_eq!(resolution.action, Action::Redact);
+}
+
+#[test]
 fn a_person_decides_where_the_value_is_high_or_the_judge_is_unsure() {
     let (resolution, routed) =
         resolved(when(WhenUngrounded::Redact), json!({ "value": "high" }), [true, false, true], 0);

@@ -31,6 +31,8 @@ pub struct Answer {
     size: usize,
     /// Whether the answer says yes or no to the question and so makes the question's words its own.
     affirms: bool,
+    /// Whether the question has a content word.
+    asks: bool,
     /// Answer and question as they are written, for their abbreviations.
     written: String,
 }
@@ -117,6 +119,7 @@ impl Answer {
             places_of_numbers,
             size,
             affirms,
+            asks: !text::content_words(query).is_empty(),
             written: format!("{text}\n{query}"),
         }
     }
@@ -159,7 +162,7 @@ impl Answer {
         checked.following = self.following(claims, &aligned, &held, &written_out, evidence);
         checked.following.retain(|at| !checked.turned.contains(at));
         if !claims.is_empty() {
-            checked.left_out = self.left_out(&held, &checked.spans);
+            checked.left_out = self.left_out(claims, &held, &checked.spans);
         }
         checked.problems.extend(self.repetitions(claims, &checked.spans));
         checked.problems.extend(self.gaps(claims, list));
@@ -182,12 +185,13 @@ impl Answer {
     /// Whether anything is said that can be checked; an answer that declines says nothing.
     fn has_statements(&self) -> bool {
         self.statements().any(|prepared| !reply::is_refusal(&prepared.sentence.text))
+            || self.bare_affirmations().next().is_some()
             || self.hidden_statements().next().is_some()
     }
 
     /// Headings, announcements and orders that state an amount all the same. They need no claim, but nobody shall
     /// overlook them.
-    fn hidden_statements(&self) -> impl Iterator<Item = &Prepared> {
+    pub(super) fn hidden_statements(&self) -> impl Iterator<Item = &Prepared> {
         const ENOUGH: usize = 2;
         let last = self.sentences.iter().rposition(|prepared| prepared.sentence.kind != SentenceKind::Mark);
         self.sentences.iter().enumerate().filter_map(move |(at, prepared)| {
@@ -212,7 +216,17 @@ impl Answer {
         self.answer.holds(word) || self.query.holds(word)
     }
 
-    fn statements(&self) -> impl Iterator<Item = &Prepared> {
+    /// Whether there is a question that says anything.
+    pub(super) fn asks(&self) -> bool {
+        self.asks
+    }
+
+    /// Whether a word stands in the question.
+    pub(super) fn is_asked(&self, word: &str) -> bool {
+        self.query.holds(word)
+    }
+
+    pub(super) fn statements(&self) -> impl Iterator<Item = &Prepared> {
         self.sentences.iter().filter(|prepared| {
             prepared.is_in_section
                 && prepared.sentence.is_statement()
@@ -252,43 +266,6 @@ impl Answer {
             );
         }
         None
-    }
-
-    /// Statements with enough words of which the claims hold less than a third; or no more than half, where no claim is
-    /// about the statement.
-    fn left_out(&self, held: &HashSet<&str>, spans: &[Option<Span>]) -> Vec<Span> {
-        const ENOUGH: usize = 3;
-        /// So many words in a row that no claim holds.
-        const CLAUSE: usize = 4;
-        /// An answer of which more is left out is not read any better for a longer list.
-        const MOST: usize = 20;
-        let spoken_of: HashSet<Span> = spans.iter().flatten().copied().collect();
-        self.statements()
-            .chain(self.hidden_statements())
-            .filter(|prepared| {
-                let words = prepared.content.len();
-                let held_words = held;
-                let held = prepared.content.iter().filter(|word| held.contains(word.as_str())).count();
-                // A clause of its own: "and Smith murdered Jones with a knife".
-                let mut run = 0;
-                let longest_run = prepared
-                    .content
-                    .iter()
-                    .map(|word| {
-                        run = if held_words.contains(word.as_str()) { 0 } else { run + 1 };
-                        run
-                    })
-                    .max();
-                let is_spoken_of = || spoken_of.contains(&prepared.sentence.span);
-                (words >= ENOUGH || !prepared.sentence.is_statement())
-                    && (held * 3 < words
-                        || (held * 2 <= words && !is_spoken_of())
-                        || longest_run.is_some_and(|run| run >= CLAUSE))
-                    && !reply::is_refusal(&prepared.sentence.text)
-            })
-            .map(|prepared| prepared.sentence.span)
-            .take(MOST)
-            .collect()
     }
 
     fn repetitions(&self, claims: &[Listed], spans: &[Option<Span>]) -> Vec<Problem> {
@@ -378,7 +355,7 @@ impl Answer {
 }
 
 /// Whether a sentence of an answer says that the writer does not know. "I'm sorry, he died in 2019" does not.
-fn declines(sentence: &str) -> bool {
+pub(crate) fn declines(sentence: &str) -> bool {
     const WORDS: [&str; 18] = [
         "information",
         "know",
@@ -463,10 +440,15 @@ impl<'a> Lookup<'a> {
                 }
             }
         }
-        let best = touched
-            .iter()
-            .copied()
-            .max_by_key(|at| (self.shared[*at], answer.sentences[*at].is_in_section, usize::MAX - at));
+        // Of two with as much in common the one that says little else: "It is haunted", not "The mill is old", for "The
+        // mill is haunted".
+        let best = touched.iter().copied().max_by_key(|at| {
+            let prepared = &answer.sentences[*at];
+            let size = prepared.content.len() + prepared.numbers.len();
+            let is_statement = prepared.sentence.is_statement();
+            let in_section = prepared.is_in_section;
+            (self.shared[*at], in_section, is_statement, usize::MAX - size, usize::MAX - at)
+        });
         for at in touched {
             self.shared[at] = 0;
         }

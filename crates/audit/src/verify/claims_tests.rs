@@ -197,3 +197,84 @@ fn a_claim_in_the_words_of_the_question_alone_is_invented_unless_the_answer_says
     let yes = trace("Yes, it does so without any interruption in winter.");
     assert!(Answer::new(&yes, None).check(&claims, "$", &Corpus::of(&[])).problems.is_empty());
 }
+
+/// How many statements the claims leave out.
+fn left_out(answer: &str, claims: &[&str]) -> usize {
+    checked(answer, claims, &[]).left_out.len()
+}
+
+#[test]
+fn a_statement_of_few_words_that_no_claim_speaks_of_is_left_out() {
+    const OPENED: &str = "The mill opened in 1820.";
+    for said in [
+        "The mill never opened.",
+        "The mill did not open in winter.",
+        "Dogs are forbidden.",
+        "It has three wheels.",
+        "It has twelve oak wheels.",
+        "It is dangerous.",
+        "The owner is a murderer.",
+        "Its owner killed people.",
+        "所有者は殺人犯である。",
+        "Le moulin est hanté.",
+        "It is short.",
+    ] {
+        for answer in [format!("{OPENED} {said}"), format!("{said} {OPENED}"), format!("{OPENED}\n- {said}")]
+        {
+            assert_eq!(left_out(&answer, &[OPENED]), 1, "{answer}");
+            assert_eq!(left_out(&answer, &[OPENED, said]), 0, "{answer}");
+        }
+    }
+    let many = "The mill opened in 1820. It is dangerous. Dogs are forbidden. Cats bite.";
+    assert_eq!(left_out(many, &[OPENED]), 3);
+    let wheel = "The wheel is made of oak. It has three wheels.";
+    assert_eq!(left_out(wheel, &["The wheel is made of oak."]), 1, "the number is in no claim");
+}
+
+#[test]
+fn a_short_statement_that_a_claim_says_in_its_own_way_is_not_left_out() {
+    for (answer, claims) in [
+        (
+            "The mill opened in 1820. It is dangerous.",
+            &["The mill opened in 1820.", "The mill is dangerous."][..],
+        ),
+        (
+            "The mill opened in 1820. It has three wheels.",
+            &["The mill opened in 1820.", "The mill has 3 wheels."],
+        ),
+        ("The mill never opened. Dogs bark.", &["The mill did not open.", "The dogs bark."]),
+        ("Anna is old. Anna is rich.", &["Anna is old and rich."]),
+        ("The mill is big and old. In short, it is big.", &["The mill is big.", "The mill is old."]),
+        ("The mill turns. Thank you! I hope this helps. Sure!", &["The mill turns."]),
+        ("Sure! The mill turns. I don't know more than that.", &["The mill turns."]),
+        ("No, it carries cars. No. It is old.", &["The ferry carries cars.", "The ferry is old."]),
+        ("Overall, it is old. The mill turns.", &["The mill is old.", "The mill turns."]),
+        ("水車は古い。大きい。", &["水車は古い。", "水車は大きい。"]),
+    ] {
+        assert_eq!(left_out(answer, claims), 0, "{answer}");
+    }
+}
+
+#[test]
+fn a_bare_yes_needs_a_claim_that_takes_up_the_question() {
+    let answer = Answer::new(&trace("Yes. It carries cars."), None);
+    let left_out = |claims: &[&str]| {
+        let listed: Vec<Listed> = claims.iter().map(|claim| Listed::new(claim, "$".into())).collect();
+        answer.check(&listed, "$", &Corpus::of(&[])).left_out.len()
+    };
+    assert_eq!(left_out(&["It carries cars."]), 1);
+    assert_eq!(left_out(&["It carries cars.", "The ferry to Oye leaves."]), 0);
+}
+
+#[test]
+fn a_claim_whose_pronoun_was_resolved_is_about_the_sentence_with_the_pronoun() {
+    for (answer, claim, place) in [
+        ("Le moulin a ouvert en 1820. Il est hanté.", "Le moulin est hanté.", "Il est hanté."),
+        ("The ferry leaves pier 2. It is unsafe.", "The ferry is unsafe.", "It is unsafe."),
+        ("## Ferry\nThe ferry leaves pier 2. It never sinks.", "The ferry never sinks.", "It never sinks."),
+        ("Die Mühle öffnete 1820. Sie ist verflucht.", "Die Mühle ist verflucht.", "Sie ist verflucht."),
+    ] {
+        let span = checked(answer, &[claim], &[]).spans[0].unwrap();
+        assert_eq!(text::slice(answer, span), place, "{answer}");
+    }
+}
