@@ -56,6 +56,7 @@ pub async fn run(plan: GatePlan) {
         .start();
     listening("the judge", judge).await;
     let database = Database::create().await;
+    database.recycle_wal().await;
     let token = token(&database).await;
     let desk = free_port();
     let concurrency = (plan.in_flight * 2).to_string();

@@ -220,6 +220,7 @@ impl Rig {
         reason = "a load that is measured, and nothing that may not be lost"
     )]
     pub async fn added(&self, per_second: f64, during: Duration) -> Added {
+        self.database.recycle_wal().await;
         let worker = self.worker(Tempo::at_once(64));
         let mut results = self.results().await;
         let run = unique("b");

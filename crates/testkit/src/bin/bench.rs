@@ -11,13 +11,13 @@ use testkit::bench::{self, Plan, floor::Floor, gate::GatePlan};
 #[command(name = "./dev bench", max_term_width = 100)]
 struct Arguments {
     /// Traces of each throughput measurement.
-    #[arg(long, default_value_t = 20_000)]
+    #[arg(long, default_value_t = 20_000, value_parser = at_least_one)]
     traces: usize,
     /// Audits in work at once.
-    #[arg(long, default_value_t = 128)]
+    #[arg(long, default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=20_000))]
     concurrency: u32,
     /// Audits in flight with a judge of 2 s.
-    #[arg(long, default_value_t = 4000)]
+    #[arg(long, default_value_t = 4000, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     in_flight: u32,
     /// Traces a second while the added time is measured; half of the measured throughput by default.
     #[arg(long)]
@@ -34,10 +34,10 @@ enum Part {
     /// What the gate adds to the judge's own time, each result stored before its answer.
     Gate {
         /// Calls that are measured.
-        #[arg(long, default_value_t = 4000)]
+        #[arg(long, default_value_t = 4000, value_parser = at_least_one)]
         calls: usize,
         /// Calls in flight at once.
-        #[arg(long, default_value_t = 100)]
+        #[arg(long, default_value_t = 100, value_parser = at_least_one)]
         in_flight: usize,
         /// How long the judge takes at least, in milliseconds; half of it is added at random.
         #[arg(long, default_value_t = 500)]
@@ -61,6 +61,13 @@ enum Part {
 enum Which {
     Bare,
     SameWrites,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("expected a number, at least 1".to_owned()),
+        Ok(number) => Ok(number),
+    }
 }
 
 #[tokio::main]
