@@ -17,6 +17,8 @@ const DOCUMENTS: &[&str] = &[
     "docs/performance.md",
     "docs/scaling.md",
     "docs/gate.md",
+    "docs/desk.md",
+    "docs/paging.md",
 ];
 
 fn root() -> PathBuf {
@@ -141,7 +143,7 @@ async fn the_compose_file_names_only_commands_and_settings_that_exist() {
         assert_understood(&arguments, "docker-compose.yml").await;
         count += 1;
     }
-    assert_eq!(count, 3, "migrate, practice and worker");
+    assert_eq!(count, 4, "migrate, practice, worker and desk");
 
     let variables =
         compose.lines().filter_map(|line| line.trim().split_once(": ")).filter_map(|(name, value)| {
@@ -149,6 +151,52 @@ async fn the_compose_file_names_only_commands_and_settings_that_exist() {
             let value = value.split_once(":-").map_or(value, |(_, default)| default.trim_end_matches('}'));
             name.starts_with("GROUNDCREW_").then(|| (name.to_owned(), value.to_owned()))
         });
+    assert_settings(variables).await;
+}
+
+#[tokio::test]
+async fn the_manifests_name_only_commands_and_settings_that_exist() {
+    let mut count = 0;
+    for file in ["worker", "desk", "maintain"] {
+        let file = format!("deploy/kubernetes/{file}.yaml");
+        let manifest = text(&file);
+        for line in manifest.lines().filter_map(|line| line.trim().strip_prefix("args: ")) {
+            let arguments: Vec<String> = serde_json::from_str(line).unwrap();
+            assert_understood(&arguments, &file).await;
+            count += 1;
+        }
+        let variables = manifest.lines().filter_map(|line| {
+            let (name, value) = line.trim().strip_prefix("- { name: ")?.split_once(", value: ")?;
+            let value = value.trim_end_matches(" }").trim_matches('"');
+            name.starts_with("GROUNDCREW_").then(|| (name.to_owned(), value.to_owned()))
+        });
+        assert_settings(variables).await;
+    }
+    assert_eq!(count, 3);
+}
+
+#[test]
+fn alerts_and_dashboard_name_only_figures_that_exist() {
+    let described = text("crates/figures/src/lib.rs");
+    for file in ["deploy/alerts.yaml", "deploy/dashboard.json"] {
+        let text = text(file);
+        let is_part = |c: char| c.is_ascii_lowercase() || c == '_';
+        let names = text.match_indices("groundcrew_").map(|(at, _)| {
+            let rest = &text[at..];
+            let name = &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())];
+            name.trim_end_matches("_bucket")
+        });
+        let mut count = 0;
+        for name in names {
+            assert!(described.contains(&format!("\"{name}\"")), "{file}: there is no {name}");
+            count += 1;
+        }
+        assert!(count > 5, "{file}");
+    }
+    serde_json::from_str::<serde_json::Value>(&text("deploy/dashboard.json")).unwrap();
+}
+
+async fn assert_settings(variables: impl Iterator<Item = (String, String)>) {
     let (code, printed) = Command::new(&["check", "config"])
         .set_all(variables)
         .set("DATABASE_URL", "postgres://a:b@127.0.0.1:1/c")
