@@ -90,6 +90,12 @@ async fn an_item_is_decided_over_the_api_and_its_end_reaches_who_waits() {
         (token(&system, "ann", Role::Reviewer).await, token(&system, "bob", Role::Reviewer).await);
     let listed = desk.get("/api/v1/review/items", &ann).await;
     assert_eq!(listed["items"][0]["review_item"], item.as_str());
+    assert_eq!(listed["searched"], Value::Null);
+    for (text, found) in [("wrong", 1), ("61%20EURO", 1), ("submarine", 0)] {
+        let listed = desk.get(&format!("/api/v1/review/items?text={text}"), &ann).await;
+        let said = (listed["items"].as_array().map(Vec::len), &listed["searched"], &listed["next"]);
+        assert_eq!(said, (Some(found), &json!(1), &Value::Null), "{text}");
+    }
     let path = format!("/api/v1/review/items/{item}");
     let (status, taken) = desk.post(&format!("{path}/take"), &ann, json!({})).await;
     assert_eq!(status, StatusCode::OK, "{taken}");

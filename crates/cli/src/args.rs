@@ -111,8 +111,8 @@ pub(crate) struct Migrate {
 /// Remove what is over its age, and make room for what is to come.
 ///
 /// Makes the partitions of the next weeks, drops those of bodies (messages, requests, raw replies) that are older
-/// than retention.bodies_days, and removes sent messages, settled dead letters and old sums of usage. Results stay.
-/// Run it once a day, as the user that owns the tables. It may run at any time beside workers, and be interrupted.
+/// than retention.bodies_days, and removes sent messages, settled dead letters, old sums of usage, the desk's old access
+/// log, and what receivers were told about items that were closed long ago. Results stay. Run it once a day, as the user that owns the tables. It may run at any time beside workers, and be interrupted.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Maintain {
     /// Say what would be removed, and change nothing.

@@ -101,6 +101,8 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::examples::file::{Defect, read};
 
@@ -214,5 +216,33 @@ mod tests {
         let Defect { line, message } = read(&file).unwrap().prompt(&library).unwrap_err();
         assert_eq!(file.lines().nth(line - 1), Some("prompt = \"gate-99\""));
         assert!(message.contains("no prompt `gate-99`"), "{message}");
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_a_text_holds_it_comes_back_as_it_was(
+            claim in "\\PC*|[\\x00-\\x7f]{1,40}", passage in any::<String>(), note in any::<String>(),
+        ) {
+            let one = Candidate { evidence: Some((passage.clone(), "quote")), note: note.clone(), ..candidate(&claim) };
+            let written = write(Kind::Gate, "gate-2", &[one]);
+            prop_assert!(read(&written).is_err(), "nobody has reviewed it");
+            match read(&accept(&written)) {
+                Ok(file) => {
+                    let example = &file.examples[0];
+                    prop_assert_eq!(&example.claim, &claim);
+                    prop_assert_eq!(example.evidence.as_deref().unwrap_or_default().trim(), passage.trim());
+                    prop_assert_eq!(example.note.as_deref().unwrap_or_default().trim(), note.trim());
+                }
+                Err(defects) => prop_assert!(claim.trim().is_empty(), "{:?}", defects),
+            }
+        }
+
+        #[test]
+        fn any_file_is_examples_or_refused(text in any::<String>(), cut in any::<prop::sample::Index>()) {
+            let _ = read(&text);
+            let whole = accept(&write(Kind::Gate, "gate-2", &[candidate(&text)]));
+            let at = whole.floor_char_boundary(cut.index(whole.len()));
+            let _ = read(&whole[..at]);
+        }
     }
 }
