@@ -179,15 +179,23 @@ async fn bodies_that_are_broken() {
 
 #[tokio::test]
 async fn replies_that_take_for_ever() {
-    for (fault, least, most) in [(Fault::Hang, 0, 0), (Fault::SlowDrip, 3, 20)] {
+    for (fault, least) in [(Fault::Hang, 0), (Fault::SlowDrip, 3)] {
         let server = start(Settings { faults: Faults::always(fault), ..Settings::default() }).await;
         let body = body(&user_message());
         let mut stream =
             send(server.local_addr(), "POST", "/v1/chat/completions", &trace_header("t"), &body).await;
-        let (bytes, closed) = receive(&mut stream, Duration::from_millis(800)).await;
-        assert!(!closed, "{fault} ended");
-        let came = if bytes.is_empty() { 0 } else { parse(&bytes).body.len() };
-        assert!((least..=most).contains(&came), "{fault}: {came}");
+        // However slow the machine is: at least so much comes, and the end does not.
+        let mut bytes = Vec::new();
+        loop {
+            let (more, closed) = receive(&mut stream, Duration::from_millis(400)).await;
+            bytes.extend_from_slice(&more);
+            assert!(!closed, "{fault} ended");
+            let came = if bytes.is_empty() { 0 } else { parse(&bytes).body.len() };
+            assert!(least > 0 || came == 0, "{fault}: {came}");
+            if came >= least {
+                break;
+            }
+        }
     }
 }
 
