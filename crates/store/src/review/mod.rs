@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 pub use close::{Closed, Ending, Retry};
 pub use detail::{OpinionView, ReviewDetail, RulingView};
-pub(crate) use events::{Outgoing, TRACES, send};
+pub(crate) use events::{Outgoing, RESULTS, TRACES, send};
 pub use export::{ReportClaim, Reviewed, ReviewedPlace};
 pub use queue::{Assignee, QueueFilter, QueueItem, QueuePlace, ReasonCount};
 pub use rule::Ruled;
