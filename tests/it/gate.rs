@@ -193,18 +193,25 @@ async fn a_missed_deadline_is_answered_unknown_and_its_call_of_the_judge_is_kept
         (WhenUnknown::Open, json!({ "risk": "high" }), "block"),
     ] {
         let (desk, token) = desk(Policy { unknown, ..Policy::default() }, &[("slow", hang.clone())]).await;
+        // Connections are open then, so that the end is stored when the deadline passes.
+        assert_eq!(desk.gate(&token, &grounded("warm")).await.status, 200);
         let began = Instant::now();
         let body = with(with(call("slow"), json!({ "deadline_ms": 400 })), fields);
         let said = desk.gate(&token, &body).await;
         assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
         assert_eq!((&said.body["verdict"], &said.body["action"]), (&json!("unknown"), &json!(action)));
         assert_eq!(said.body["outcome"], "deadline");
-        let audits = desk.json("select to_jsonb(a) from groundcrew.audits a").await;
+        let audits = desk.json("select to_jsonb(a) from groundcrew.audits a where trace_id = 'slow'").await;
         assert_eq!(
             (&audits[0]["disposition"], &audits[0]["decision"]),
             (&json!("judge_unavailable"), &Value::Null)
         );
-        let attempts = desk.json("select to_jsonb(a) - 'request' from groundcrew.attempts a").await;
+        let attempts = desk
+            .json(
+                "select to_jsonb(t) - 'request' from groundcrew.attempts t
+                join groundcrew.audits a on a.id = t.audit_id where a.trace_id = 'slow'",
+            )
+            .await;
         assert_eq!(attempts.len(), 1, "{attempts:?}");
         assert_eq!(
             (&attempts[0]["class"], &attempts[0]["problems"][0]["code"]),

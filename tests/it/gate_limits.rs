@@ -192,6 +192,7 @@ async fn what_a_killed_desk_left_open_ends_judge_unavailable_and_frees_its_key()
         caller: Some("c".into()),
         session: Some("s".into()),
         regenerations: 0,
+        earlier: Vec::new(),
         idempotency_key: Some("left".into()),
         body_hash: Some([7; 32]),
         deadline: Some(Duration::from_secs(1)),
@@ -207,7 +208,7 @@ async fn what_a_killed_desk_left_open_ends_judge_unavailable_and_frees_its_key()
     };
     let claim = GateClaim { call, key, expires_in: Duration::from_secs(60) };
     let claimed = desk.store.claim_gate_call(claim.clone()).await.unwrap();
-    assert_eq!(claimed, GateClaimed::New { regenerations: 0, generation: 0 });
+    assert_eq!(claimed, GateClaimed::New { regenerations: 0, earlier: Vec::new(), generation: 0 });
     let copy = GateClaim { call: GateCall { id: Uuid::now_v7(), ..claim.call.clone() }, ..claim.clone() };
     assert_eq!(desk.store.claim_gate_call(copy.clone()).await.unwrap(), GateClaimed::InWork);
     assert!(desk.store.end_lost_gate_calls().await.unwrap().is_empty(), "it is not lost yet");
@@ -225,7 +226,7 @@ async fn what_a_killed_desk_left_open_ends_judge_unavailable_and_frees_its_key()
     .await;
     assert_eq!((&ended["outcome"], &ended["verdict"]), (&json!("cut_off"), &json!("unknown")));
     let again = desk.store.claim_gate_call(copy).await.unwrap();
-    assert_eq!(again, GateClaimed::New { regenerations: 0, generation: 1 });
+    assert_eq!(again, GateClaimed::New { regenerations: 0, earlier: Vec::new(), generation: 1 });
     drop(token);
 }
 
@@ -251,4 +252,115 @@ async fn a_project_over_its_cap_gets_no_verdict() {
     }
     assert_eq!(outcomes[0], "judged");
     assert_eq!(outcomes[2], "over_budget", "nobody waits for the next day: {outcomes:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_desk_leaves_an_audit_of_each_call_that_ends_judge_unavailable() {
+    let desk = Desk::start(|_| {}, |judge| judge.latency_ms = 300_000).await;
+    let token = desk.token(Role::Gate, None).await;
+    // One with all that a call can have, and one with nothing: neither session nor key nor trace id.
+    let mut named = call("named");
+    named["session"] = json!("s");
+    let mut bare = call("x");
+    bare.as_object_mut().unwrap().remove("trace_id");
+    for body in [&mut named, &mut bare] {
+        body["deadline_ms"] = json!(60_000);
+    }
+    let requests: Vec<_> = [named, bare]
+        .iter()
+        .map(|body| desk.request("POST", "/v1/gate").bearer_auth(&token).json(body).send())
+        .collect();
+    let waiting: Vec<_> = requests.into_iter().map(tokio::spawn).collect();
+    wait_for("two open audits", PATIENCE, async || {
+        let open =
+            desk.json("select to_jsonb(a.id) from groundcrew.audits a where disposition is null").await;
+        (open.len() == 2).then_some(())
+    })
+    .await;
+    // As if its process had gone long ago.
+    sqlx::query("update groundcrew.gate_calls set expires_at = now() - interval '1 second'")
+        .execute(&desk.database.pool)
+        .await
+        .unwrap();
+    wait_for("the end of both", PATIENCE, async || {
+        desk.store.end_lost_gate_calls().await.unwrap();
+        let ended = desk
+            .json("select to_jsonb(g) from groundcrew.gate_calls g join groundcrew.audits a on a.id = g.audit_id
+                where g.outcome = 'cut_off' and a.disposition = 'judge_unavailable' and a.final")
+            .await;
+        (ended.len() == 2).then_some(())
+    })
+    .await;
+    let told = desk
+        .strings(
+            "select convert_from(body, 'utf8') from groundcrew.outbox
+            where routing_key = 'audit.judge_unavailable'",
+        )
+        .await;
+    assert_eq!(told.len(), 2, "{told:?}");
+    waiting.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_cannot_be_looked_up_makes_unknown_by_the_deadline() {
+    use audit::gate::WhenUnknown;
+    use testkit::Direction;
+    let (desk, _) =
+        desk_with(|settings| settings.default_project.gate.unknown = WhenUnknown::Open, &[]).await;
+    let token = desk.token(Role::Gate, None).await;
+    let mut body = call("away");
+    body["deadline_ms"] = json!(800);
+    for (fields, action) in [
+        (json!({}), "deliver"),
+        (json!({ "risk": "high" }), "block"),
+        (json!({ "domain": " medical " }), "block"),
+    ] {
+        body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        desk.to_database.blackhole(Direction::ToServer);
+        let asked = tokio::time::Instant::now();
+        let said = desk.gate(&token, &body).await;
+        assert!(asked.elapsed() < Duration::from_millis(2500), "{:?}", asked.elapsed());
+        assert_eq!(
+            (said.status, &said.body["verdict"], &said.body["action"]),
+            (503, &json!("unknown"), &json!(action)),
+            "{}",
+            said.text
+        );
+        assert_eq!(said.body["outcome"], "not_stored");
+    }
+    desk.to_database.heal();
+    assert_eq!(desk.gate("gc_nobody", &call("x")).await.status, 401, "who is nobody is told so");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn open_calls_of_a_session_do_not_use_up_its_regenerations() {
+    let ids = ["r1", "r2", "r3"];
+    let slow = |at: u64| CannedReply { delay_ms: 600 - 200 * at, ..verdicts(false, "HIGH") };
+    let replies: Vec<_> = ids.iter().zip(0..).map(|(id, at)| (*id, slow(at))).collect();
+    let (desk, token) = desk_with(
+        |settings| settings.default_project.gate.ungrounded = audit::gate::WhenUngrounded::Regenerate,
+        &replies,
+    )
+    .await;
+    let mut asking = Vec::new();
+    for (id, open) in ids.iter().zip(1..) {
+        let mut body = call(id);
+        body["session"] = json!("talk");
+        asking.push(tokio::spawn(desk.request("POST", "/v1/gate").bearer_auth(&token).json(&body).send()));
+        // One after the other, so that the third is the last.
+        wait_for("the call to be open", PATIENCE, async || {
+            let calls = desk.json("select to_jsonb(g.id) from groundcrew.gate_calls g").await;
+            (calls.len() == open).then_some(())
+        })
+        .await;
+    }
+    let mut said = Vec::new();
+    for asked in asking {
+        said.push(Response::of(asked.await.unwrap().unwrap()).await);
+    }
+    let told = said.iter().filter(|said| said.body["action"] == "regenerate").count();
+    assert!(told <= 2, "{said:?}");
+    assert_eq!(said[0].body["action"], "regenerate", "{}", said[0].text);
+    let why = said[2].body["action_reason"].as_str().unwrap();
+    assert_eq!(why.contains("used up"), told == 2 && !why.contains("still open"), "{why}");
 }

@@ -48,6 +48,11 @@ impl AuditKey {
         Uuid::new_v5(&NAMESPACE, name.to_string().as_bytes())
     }
 
+    /// Whether its kind is one that a caller may wait for, to be told what to do with an answer.
+    pub const fn is_gate(&self) -> bool {
+        matches!(self.kind, Kind::Gate | Kind::EvidenceCheck)
+    }
+
     /// The id of the stored trace, the same for every kind and generation.
     pub fn trace_row_id(&self) -> Uuid {
         let name = serde_json::json!([self.project, self.trace_id, self.content_hash.to_string()]);
@@ -213,6 +218,8 @@ pub struct GateCall {
     pub session: Option<String>,
     /// How often the session had been told to regenerate before.
     pub regenerations: u32,
+    /// Calls of the session that were open when this one was claimed: each may yet be told to regenerate.
+    pub earlier: Vec<Uuid>,
     /// The caller's key: the same key again gets the same answer.
     pub idempotency_key: Option<String>,
     /// SHA-256 of the body, where there is a key.
@@ -240,21 +247,24 @@ pub enum GateOutcome {
     OverBudget,
     /// Its process ended.
     CutOff,
+    /// The trace lacks what the audit needs, or the call itself is wrong.
+    Incomplete,
+    /// The trace is not to be judged.
+    NotApplicable,
 }
 
 impl GateOutcome {
-    /// The outcome that follows from how the audit ended; none when the trace was not to be judged at all.
-    pub fn of(disposition: Disposition) -> Option<Self> {
+    /// The outcome that follows from how the audit ended.
+    pub const fn of(disposition: Disposition) -> Self {
         match disposition {
             Disposition::Passed | Disposition::Flagged | Disposition::Escalated | Disposition::NoClaims => {
-                Some(Self::Judged)
+                Self::Judged
             }
-            Disposition::Unreadable | Disposition::Inconsistent | Disposition::Refused => {
-                Some(Self::Unusable)
-            }
-            Disposition::JudgeUnavailable => Some(Self::JudgeUnavailable),
-            Disposition::OverBudget => Some(Self::OverBudget),
-            Disposition::Incomplete | Disposition::NotApplicable => None,
+            Disposition::Unreadable | Disposition::Inconsistent | Disposition::Refused => Self::Unusable,
+            Disposition::JudgeUnavailable => Self::JudgeUnavailable,
+            Disposition::OverBudget => Self::OverBudget,
+            Disposition::Incomplete => Self::Incomplete,
+            Disposition::NotApplicable => Self::NotApplicable,
         }
     }
 
@@ -268,6 +278,8 @@ impl GateOutcome {
             Self::JudgeUnavailable => "judge_unavailable",
             Self::OverBudget => "over_budget",
             Self::CutOff => "cut_off",
+            Self::Incomplete => "incomplete",
+            Self::NotApplicable => "not_applicable",
         }
     }
 }

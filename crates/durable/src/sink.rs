@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use audit::record::{Attempt, AuditKey, Opening, TraceRecord};
+use audit::gate::Regenerations;
+use audit::record::{Attempt, AuditKey, GateCall, Opening, TraceRecord};
 use audit::spend::OverCap;
 use runner::{Allowance, Kept, Sink, SinkError};
 use store::Store;
@@ -54,6 +55,13 @@ impl Sink for Durable<'_> {
             Ok(store::Kept::LostRace) => Ok(Kept::LostRace),
             Err(error) => Err(SinkError(Box::new(error))),
         }
+    }
+
+    async fn regenerations(&self, key: &AuditKey, call: &GateCall) -> Result<Regenerations, SinkError> {
+        let Some(session) = &call.session else { return Ok(call.regenerations.into()) };
+        let ask = || self.store.session_regenerations(&key.project, session, &call.earlier);
+        let asked = persist("asking for a session", self.abort, ask);
+        asked.await.map_err(|error| SinkError(Box::new(error)))
     }
 
     async fn allow(&self, key: &AuditKey) -> Result<Allowance, SinkError> {

@@ -22,6 +22,8 @@ pub(crate) struct End<'a> {
     pub(crate) runner: &'a Runner,
     /// How long the judge was waited for.
     pub(crate) judged_for: Duration,
+    /// What other calls of the gate's session have used, where that was asked again.
+    pub(crate) regenerations: Option<gate::Regenerations>,
 }
 
 /// What was found, and what follows from it.
@@ -69,7 +71,7 @@ impl End<'_> {
         provenance: Value,
     ) -> Ending {
         let Found { report, comparison, mut routed } = found;
-        let gate = gate_end(self.delivery, report.as_ref(), &mut routed, self.judged_for);
+        let gate = gate_end(self, report.as_ref(), &mut routed);
         let practice = self.runner.judge().profile().is_practice();
         let mut ending = Ending {
             key: self.delivery.key.clone(),
@@ -98,18 +100,15 @@ impl End<'_> {
     }
 }
 
-/// What the caller of the gate is told, when this is a call of it and there was something to judge. The routing
-/// follows it.
-fn gate_end(
-    delivery: &Delivery,
-    report: Option<&Report>,
-    routed: &mut Routed,
-    judged_for: Duration,
-) -> Option<GateEnd> {
+/// What the caller of the gate is told, when this is a call of it. The routing follows it.
+fn gate_end(end: End<'_>, report: Option<&Report>, routed: &mut Routed) -> Option<GateEnd> {
+    let delivery = end.delivery;
     let asked = delivery.gate.as_ref()?;
-    let outcome = GateOutcome::of(routed.disposition)?;
+    let outcome = GateOutcome::of(routed.disposition);
     let circumstances = Circumstances::new(&delivery.routing, &delivery.trace.trace);
-    let resolution = gate::resolve(&asked.policy, &circumstances, report, routed, asked.call.regenerations);
+    let used = end.regenerations.unwrap_or_else(|| asked.call.regenerations.into());
+    let resolution = gate::resolve(&asked.policy, &circumstances, report, routed, used);
     resolution.settle(report, routed);
-    Some(GateEnd { call: asked.call.clone(), resolution, outcome, judged_for, total: None, response: None })
+    let call = asked.call.clone();
+    Some(GateEnd { call, resolution, outcome, judged_for: end.judged_for, total: None, response: None })
 }

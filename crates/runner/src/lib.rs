@@ -20,7 +20,8 @@ pub use events::{REVIEW_OPENED, gate_fields, result_event, review_item_id};
 pub use replay::{Replayed, replay};
 pub use run::{Delivery, GateAsked, Run, RunError, Runner, Settings, Terms};
 
-use audit::record::{Attempt, AuditKey, Opening, TraceRecord};
+use audit::gate::Regenerations;
+use audit::record::{Attempt, AuditKey, GateCall, Opening, TraceRecord};
 
 /// Where attempts go that must be durable before the next call.
 pub trait Sink: Sync {
@@ -35,6 +36,33 @@ pub trait Sink: Sync {
         trace: &TraceRecord,
         attempts: &[Attempt],
     ) -> impl Future<Output = Result<Kept, SinkError>> + Send;
+
+    /// Makes the open audit durable beside its first call of the judge, for who has to find it when this process is
+    /// gone. The end waits for it. Most audits are opened with their first attempt, and nothing is done.
+    ///
+    /// # Errors
+    /// [`SinkError`] when it is not durable.
+    fn opened(
+        &self,
+        _key: &AuditKey,
+        _opening: &Opening,
+        _trace: &TraceRecord,
+    ) -> impl Future<Output = Result<Kept, SinkError>> + Send {
+        async { Ok(Kept::Committed) }
+    }
+
+    /// What the other calls of a call's session have used of its regenerations by now.
+    ///
+    /// # Errors
+    /// [`SinkError`] when that cannot be told.
+    fn regenerations(
+        &self,
+        _key: &AuditKey,
+        call: &GateCall,
+    ) -> impl Future<Output = Result<Regenerations, SinkError>> + Send {
+        let known = Regenerations::from(call.regenerations);
+        async move { Ok(known) }
+    }
 
     /// Whether the audit's project may pay for one more call of the judge. Without a cap it may.
     ///

@@ -72,6 +72,8 @@ pub struct GateAsked {
     pub policy: gate::Policy,
     /// How the answer is cut, where that is not as for other audits.
     pub cut: Option<Cut>,
+    /// What is wrong with the call itself: it ends `incomplete` then.
+    pub problems: Vec<trace::Problem>,
 }
 
 /// How soon a run is wanted, and how long it may take.
@@ -206,15 +208,26 @@ impl Runner {
             let cut = delivery.gate.as_ref().and_then(|asked| asked.cut).unwrap_or(self.settings.cut);
             Opening { cut: Some(cut), ..self.open(prompt, &delivery.trace) }
         });
-        let end = End { delivery: &delivery, opening: &opening, runner: self, judged_for: Duration::ZERO };
+        let end = End {
+            delivery: &delivery,
+            opening: &opening,
+            runner: self,
+            judged_for: Duration::ZERO,
+            regenerations: None,
+        };
         let unjudged = |disposition, problems| {
             let ending = end.unjudged(Routed::unjudged(disposition), Vec::new(), problems, json!({}));
             Ok(Run::Ended(Box::new(ending)))
         };
+        let mut wrong = delivery.gate.as_ref().map(|asked| asked.problems.clone()).unwrap_or_default();
         let prepared =
             match completeness::check(&delivery.trace.trace, delivery.key.kind, &delivery.requirements) {
+                Readiness::Incomplete(problems) => {
+                    wrong.extend(problems);
+                    return unjudged(Disposition::Incomplete, wrong);
+                }
+                _ if !wrong.is_empty() => return unjudged(Disposition::Incomplete, wrong),
                 Readiness::Complete(prepared) => prepared,
-                Readiness::Incomplete(problems) => return unjudged(Disposition::Incomplete, problems),
                 Readiness::NotApplicable(why) => {
                     return unjudged(Disposition::NotApplicable, vec![trace::Problem::new("$", why)]);
                 }
@@ -231,6 +244,7 @@ impl Runner {
             prepared: &prepared,
             terms,
             judged_for: Duration::ZERO,
+            regenerations: None,
         };
         session.run(sink, stop).await
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use audit::gate::{Regenerations, WhenUngrounded};
 use audit::policy::Class;
 use audit::prompt::{self, Constraint, Prompt};
 use audit::record::{Attempt, Opening};
@@ -35,6 +36,8 @@ pub(crate) struct Session<'a> {
     pub(crate) terms: Terms,
     /// How long the judge was waited for.
     pub(crate) judged_for: Duration,
+    /// What other calls of the gate's session have used, where that was asked again at the end.
+    pub(crate) regenerations: Option<Regenerations>,
 }
 
 impl Assessor for Session<'_> {
@@ -52,7 +55,17 @@ impl Assessor for Session<'_> {
 }
 
 impl Session<'_> {
-    pub(crate) async fn run(mut self, sink: &impl Sink, stop: &CancellationToken) -> Result<Run, RunError> {
+    pub(crate) async fn run(self, sink: &impl Sink, stop: &CancellationToken) -> Result<Run, RunError> {
+        let (delivery, opening) = (self.delivery, self.opening);
+        let opened = Box::pin(sink.opened(&delivery.key, opening, &delivery.trace));
+        let (opened, run) = futures_util::future::join(opened, Box::pin(self.rounds(sink, stop))).await;
+        match opened? {
+            Kept::Committed => run,
+            Kept::LostRace => Ok(Run::Yielded),
+        }
+    }
+
+    async fn rounds(mut self, sink: &impl Sink, stop: &CancellationToken) -> Result<Run, RunError> {
         let mut attempts = self.delivery.attempts.clone();
         let mut committed = attempts.len();
         let mut tries = 0;
@@ -70,7 +83,10 @@ impl Session<'_> {
             };
             let asks = match progress::next(plan, &attempts, &self, &mut recall) {
                 Next::Ask(asks) => asks,
-                Next::Done(reports) => return Ok(self.done(reports, attempts.split_off(committed))),
+                Next::Done(reports) => {
+                    self.regenerations = self.used(sink).await?;
+                    return Ok(self.done(reports, attempts.split_off(committed)));
+                }
                 Next::OverBudget => {
                     let cap = self.delivery.policy.max_replies;
                     tracing::error!(trace_id = %self.delivery.key.trace_id, cap, "an audit needs more replies than max_replies allows");
@@ -130,6 +146,19 @@ impl Session<'_> {
                 }
             }
             return self.hand_back(attempts.split_off(committed), advance, (reason, words), sink).await;
+        }
+    }
+
+    /// What earlier calls of the session have used by now, where some were open when this call came.
+    async fn used(&self, sink: &impl Sink) -> Result<Option<Regenerations>, RunError> {
+        match &self.delivery.gate {
+            Some(asked)
+                if asked.policy.ungrounded == WhenUngrounded::Regenerate
+                    && !asked.call.earlier.is_empty() =>
+            {
+                Ok(Some(sink.regenerations(&self.delivery.key, &asked.call).await?))
+            }
+            _ => Ok(None),
         }
     }
 
@@ -312,6 +341,7 @@ impl Session<'_> {
             opening: self.opening,
             runner: self.runner,
             judged_for: self.judged_for,
+            regenerations: self.regenerations,
         }
     }
 }

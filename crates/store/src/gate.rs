@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
-use audit::record::{AuditKey, GateCall};
+use audit::gate::Regenerations;
+use audit::record::{AuditKey, GateCall, Opening, TraceRecord, derived_id};
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, Row};
 use uuid::Uuid;
 
+use crate::again;
+use crate::keep::{Kept, open};
+use crate::review::{Outgoing, RESULTS, send};
+use crate::rows::{AuditRow, stored_trace};
 use crate::text::{clean, clean_some};
 use crate::{Error, Result, Store};
 
@@ -28,6 +33,8 @@ pub enum GateClaimed {
     New {
         /// How often the session had been told to regenerate before.
         regenerations: u32,
+        /// Calls of the session that are still open: each may yet be told to.
+        earlier: Vec<Uuid>,
         /// The generation of the audit that is to be made.
         generation: u32,
     },
@@ -53,6 +60,8 @@ pub struct LostGateCall {
     pub trace_id: String,
     /// When it came.
     pub received_at: DateTime<Utc>,
+    /// The audit that ended with it; none when it was cut off before there was one.
+    pub audit_id: Option<Uuid>,
 }
 
 impl Store {
@@ -96,36 +105,124 @@ impl Store {
         row.map(|row| known(&row, body_hash)).transpose().map_err(Error::cannot("look up a call of the gate"))
     }
 
+    /// Opens the audit of a call, and writes the call itself where it was not claimed: from here on it is known that
+    /// there was one, whatever becomes of this process.
+    ///
+    /// # Errors
+    /// When it is not known to be durable.
+    pub async fn open_gate_audit(
+        &self,
+        claim: Option<&GateClaim>,
+        key: &AuditKey,
+        opening: &Opening,
+        trace: &TraceRecord,
+    ) -> Result<Kept> {
+        let (trace, audit) = (stored_trace(key, trace)?, AuditRow::open(key, opening));
+        let (claim, key) = (claim.cloned(), key.clone());
+        self.run(move |pool| async move {
+            let opening = async {
+                let mut transaction = pool.begin().await?;
+                // It outlives this process at once, which is what it is for; the end is what must outlive the server's.
+                sqlx::query("set local synchronous_commit = off").execute(&mut *transaction).await?;
+                let kept = open(&mut transaction, &trace, audit).await?;
+                if let Some(claim) = claim.filter(|_| kept == Kept::Committed) {
+                    insert_call(&mut transaction, &claim, 0, key.generation.into(), key.id()).await?;
+                }
+                if kept == Kept::Committed {
+                    transaction.commit().await?;
+                }
+                Ok(kept)
+            };
+            opening.await.map_err(Error::cannot("open the audit of a call"))
+        })
+        .await
+    }
+
+    /// What calls of a session have used of its regenerations: told to, and those of `earlier` that are still open.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn session_regenerations(
+        &self,
+        project: &str,
+        session: &str,
+        earlier: &[Uuid],
+    ) -> Result<Regenerations> {
+        let (told, open): (i64, i64) = sqlx::query_as(
+            "select count(*) filter (where action = 'regenerate'),
+                count(*) filter (where ended_at is null and id = any($3))
+            from groundcrew.gate_calls where project = $1 and session = $2",
+        )
+        .bind(clean(project))
+        .bind(clean(session))
+        .bind(earlier)
+        .fetch_one(self.pool())
+        .await
+        .map_err(Error::cannot("count the regenerations of a session"))?;
+        let number = |count: i64| u32::try_from(count).unwrap_or(u32::MAX);
+        Ok(Regenerations { told: number(told), open: number(open) })
+    }
+
     /// Ends calls that were open for longer than they may be, and the audits that they had opened: those end
-    /// `judge_unavailable`, and no worker goes on with them. Gives the calls.
+    /// `judge_unavailable`, with the message that says so, and no worker goes on with them. Gives the calls.
     ///
     /// # Errors
     /// When the database does not answer.
     pub async fn end_lost_gate_calls(&self) -> Result<Vec<LostGateCall>> {
         self.run(|pool| async move {
-            // One statement, and so one commit. Skips what another desk is ending at this moment.
-            sqlx::query_as(
-                "with lost as (
-                    select id, audit_id from groundcrew.gate_calls
-                    -- What came over the queue is delivered again, and goes on.
-                    where ended_at is null and expires_at < now() and channel = 'http'
-                    order by expires_at limit 100 for update skip locked
-                ), audit as (
-                    update groundcrew.audits set disposition = 'judge_unavailable', ended_at = now(), final = true
-                    where id in (select audit_id from lost) and disposition is null
-                )
-                update groundcrew.gate_calls as call
-                set outcome = 'cut_off', verdict = 'unknown', action = 'block', ended_at = now(), expires_at = null,
-                    idempotency_key = null
-                from lost where call.id = lost.id
-                returning call.id, call.project, call.trace_id, call.received_at",
-            )
-            .fetch_all(&pool)
-            .await
-            .map_err(Error::cannot("end calls of the gate that were cut off"))
+            let ending = async {
+                let mut transaction = pool.begin().await?;
+                let lost = end_lost(&mut transaction).await?;
+                for audit in lost.iter().filter_map(|call| call.audit_id) {
+                    tell(&mut transaction, audit).await?;
+                }
+                transaction.commit().await?;
+                Ok(lost)
+            };
+            ending.await.map_err(Error::cannot("end calls of the gate that were cut off"))
         })
         .await
     }
+}
+
+/// Skips what another desk is ending at this moment.
+async fn end_lost(connection: &mut PgConnection) -> Result<Vec<LostGateCall>, sqlx::Error> {
+    sqlx::query_as(
+        "with lost as (
+            select id, audit_id from groundcrew.gate_calls
+            -- What came over the queue is delivered again, and goes on.
+            where ended_at is null and expires_at < now() and channel = 'http'
+            order by expires_at limit 100 for update skip locked
+        ), audit as (
+            update groundcrew.audits set disposition = 'judge_unavailable', ended_at = now(), final = true
+            where id in (select audit_id from lost) and disposition is null
+            returning id
+        )
+        update groundcrew.gate_calls as call
+        set outcome = 'cut_off', verdict = 'unknown', action = 'block', ended_at = now(), expires_at = null,
+            idempotency_key = null,
+            audit_id = (select audits.id from groundcrew.audits where audits.id = call.audit_id)
+        from lost left join audit on audit.id = lost.audit_id
+        where call.id = lost.id
+        returning call.id, call.project, call.trace_id, call.received_at, audit.id as audit_id",
+    )
+    .fetch_all(connection)
+    .await
+}
+
+/// The message about the end of an audit, as any other that ends has one.
+async fn tell(connection: &mut PgConnection, audit: Uuid) -> Result<(), sqlx::Error> {
+    let Some(body) = again::result(&mut *connection, audit).await? else { return Ok(()) };
+    let message = Outgoing {
+        id: derived_id(audit, "result"),
+        audit_id: Some(audit),
+        exchange: RESULTS,
+        routing_key: "audit.judge_unavailable".to_owned(),
+        correlation_id: None,
+        body: serde_json::Value::Object(body).to_string().into_bytes(),
+        headers: None,
+    };
+    send(connection, message).await
 }
 
 fn known(row: &sqlx::postgres::PgRow, body_hash: [u8; 32]) -> Result<GateClaimed, sqlx::Error> {
@@ -140,7 +237,7 @@ fn known(row: &sqlx::postgres::PgRow, body_hash: [u8; 32]) -> Result<GateClaimed
 }
 
 async fn claim_call(connection: &mut PgConnection, claim: &GateClaim) -> Result<GateClaimed, sqlx::Error> {
-    let GateClaim { call, key, expires_in } = claim;
+    let GateClaim { call, key, .. } = claim;
     let (project, trace_id) = (clean(&key.project), clean(&key.trace_id));
     let session = clean_some(call.session.as_deref());
     // One after the other for one session, and for one trace, in this order: two calls at the same moment must not
@@ -153,19 +250,21 @@ async fn claim_call(connection: &mut PgConnection, claim: &GateClaim) -> Result<
                 .await?;
         }
     }
-    let regenerations: i64 = match &session {
+    let (told, earlier): (i64, Vec<Uuid>) = match &session {
         // One that is still open may yet be told to regenerate.
         Some(session) => {
-            sqlx::query_scalar(
-                "select count(*) from groundcrew.gate_calls
-                where project = $1 and session = $2 and (action = 'regenerate' or ended_at is null)",
+            sqlx::query_as(
+                "select count(*) filter (where action = 'regenerate'),
+                    coalesce(array_agg(id) filter (where ended_at is null), '{}')
+                from groundcrew.gate_calls where project = $1 and session = $2 and id <> $3",
             )
             .bind(&project)
             .bind(session)
+            .bind(call.id)
             .fetch_one(&mut *connection)
             .await?
         }
-        None => 0,
+        None => (0, Vec::new()),
     };
     let generation: i64 = sqlx::query_scalar(
         "select greatest(
@@ -184,36 +283,13 @@ async fn claim_call(connection: &mut PgConnection, claim: &GateClaim) -> Result<
     .fetch_one(&mut *connection)
     .await?;
     let generation = u32::try_from(generation).unwrap_or(u32::MAX);
-    let regenerations = u32::try_from(regenerations).unwrap_or(u32::MAX);
+    let regenerations = u32::try_from(told).unwrap_or(u32::MAX);
     let audit = AuditKey { generation, ..key.clone() }.id();
-    let claimed = sqlx::query(
-        "insert into groundcrew.gate_calls (id, project, trace_id, kind, channel, caller, session, regenerations,
-            generation, idempotency_key, body_hash, audit_id, deadline_ms, received_at, expires_at)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, now() + $15::interval)
-        on conflict do nothing",
-    )
-    .bind(call.id)
-    .bind(&project)
-    .bind(&trace_id)
-    .bind(key.kind.as_str())
-    .bind(call.channel.as_str())
-    .bind(clean_some(call.caller.as_deref()))
-    .bind(&session)
-    .bind(i32::try_from(regenerations).unwrap_or(i32::MAX))
-    .bind(i64::from(generation))
-    .bind(clean_some(call.idempotency_key.as_deref()))
-    .bind(call.body_hash.map(|hash| hash.to_vec()))
-    .bind(audit)
-    .bind(call.deadline.map(|deadline| i64::try_from(deadline.as_millis()).unwrap_or(i64::MAX)))
-    .bind(call.received_at)
-    .bind(*expires_in)
-    .execute(&mut *connection)
-    .await?;
-    if claimed.rows_affected() > 0 {
-        return Ok(GateClaimed::New { regenerations, generation });
+    if insert_call(connection, claim, regenerations, generation.into(), audit).await? {
+        return Ok(GateClaimed::New { regenerations, earlier, generation });
     }
     let row = sqlx::query(
-        "select id, regenerations, body_hash, ended_at is not null as has_ended, response
+        "select id, body_hash, ended_at is not null as has_ended, response
         from groundcrew.gate_calls where id = $1 or (project = $2 and idempotency_key = $3)",
     )
     .bind(call.id)
@@ -221,13 +297,43 @@ async fn claim_call(connection: &mut PgConnection, claim: &GateClaim) -> Result<
     .bind(clean_some(call.idempotency_key.as_deref()))
     .fetch_one(&mut *connection)
     .await?;
-    // The same call again, as after a crash of who had claimed it: what was counted then holds.
+    // The same call again, as after a crash of who had claimed it.
     if row.try_get::<Uuid, _>("id")? == call.id {
-        let regenerations: i32 = row.try_get("regenerations")?;
-        return Ok(GateClaimed::New {
-            regenerations: u32::try_from(regenerations).unwrap_or_default(),
-            generation: key.generation,
-        });
+        return Ok(GateClaimed::New { regenerations, earlier, generation: key.generation });
     }
     known(&row, call.body_hash.unwrap_or_default())
+}
+
+/// Writes an open call; false when there is one of its id or key.
+async fn insert_call(
+    connection: &mut PgConnection,
+    GateClaim { call, key, expires_in }: &GateClaim,
+    regenerations: u32,
+    generation: i64,
+    audit: Uuid,
+) -> Result<bool, sqlx::Error> {
+    let inserted = sqlx::query(
+        "insert into groundcrew.gate_calls (id, project, trace_id, kind, channel, caller, session, regenerations,
+            generation, idempotency_key, body_hash, audit_id, deadline_ms, received_at, expires_at)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, now() + $15::interval)
+        on conflict do nothing",
+    )
+    .bind(call.id)
+    .bind(clean(&key.project))
+    .bind(clean(&key.trace_id))
+    .bind(key.kind.as_str())
+    .bind(call.channel.as_str())
+    .bind(clean_some(call.caller.as_deref()))
+    .bind(clean_some(call.session.as_deref()))
+    .bind(i32::try_from(regenerations).unwrap_or(i32::MAX))
+    .bind(generation)
+    .bind(clean_some(call.idempotency_key.as_deref()))
+    .bind(call.body_hash.map(|hash| hash.to_vec()))
+    .bind(audit)
+    .bind(call.deadline.map(|deadline| i64::try_from(deadline.as_millis()).unwrap_or(i64::MAX)))
+    .bind(call.received_at)
+    .bind(*expires_in)
+    .execute(connection)
+    .await?;
+    Ok(inserted.rows_affected() > 0)
 }

@@ -64,13 +64,8 @@ async fn keep(
     audit: AuditRow,
     attempts: Vec<StoredAttempt>,
 ) -> Result<Kept, sqlx::Error> {
-    static OPEN: LazyLock<String> = LazyLock::new(|| AuditRow::insert(&[], "on conflict (id) do nothing"));
-    let opening = OpeningKey::of(&audit);
     let (id, project) = (audit.id, audit.project.clone());
-    insert_traces(connection, vec![&trace]).await?;
-    AuditRow::bind(&OPEN, [audit]).execute(&mut *connection).await?;
-    let states = lock(connection, &[id]).await?;
-    if !states.get(&id).is_some_and(|state| state.is_open_as(&opening)) {
+    if open(connection, &trace, audit).await? == Kept::LostRace {
         return Ok(Kept::LostRace);
     }
     if !clashing(connection, attempts.iter().map(|attempt| &attempt.row)).await?.is_empty() {
@@ -93,6 +88,25 @@ async fn keep(
     .await?;
     usage::add(connection, worker, used).await?;
     Ok(Kept::Committed)
+}
+
+/// Writes the trace and the open audit where they are not there yet, and locks the audit.
+pub(crate) async fn open(
+    connection: &mut PgConnection,
+    trace: &StoredTrace,
+    audit: AuditRow,
+) -> Result<Kept, sqlx::Error> {
+    static OPEN: LazyLock<String> = LazyLock::new(|| AuditRow::insert(&[], "on conflict (id) do nothing"));
+    let opening = OpeningKey::of(&audit);
+    let id = audit.id;
+    insert_traces(connection, vec![trace]).await?;
+    let is_new = AuditRow::bind(&OPEN, [audit]).execute(&mut *connection).await?.rows_affected() > 0;
+    if is_new {
+        return Ok(Kept::Committed);
+    }
+    let states = lock(connection, &[id]).await?;
+    let is_ours = states.get(&id).is_some_and(|state| state.is_open_as(&opening));
+    Ok(if is_ours { Kept::Committed } else { Kept::LostRace })
 }
 
 /// What is fixed when an audit is opened. A worker that has other values is about to write another

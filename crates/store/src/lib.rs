@@ -16,6 +16,7 @@
 //!   happened, so it calls again; what is there already is recognised by its key.
 
 mod access_log;
+mod again;
 mod batch;
 mod dead;
 mod duplicate;
@@ -47,6 +48,7 @@ mod views;
 mod words;
 
 pub use access_log::Access;
+pub use again::Asker;
 pub use dead::{DeadFilter, DeadLetter, DeadLetterView, DeadReason, Replayed};
 pub use error::Error;
 pub use finish::Finished;

@@ -12,6 +12,7 @@ use runner::{Delivery, Run, RunError, Terms};
 use store::Finished;
 use tokio_util::sync::CancellationToken;
 use trace::{Kind, Readiness, completeness};
+use uuid::Uuid;
 
 use crate::gate;
 use crate::worker::Context;
@@ -92,8 +93,10 @@ async fn attempt(
     abort: &CancellationToken,
 ) -> Result<Fate, GivenUp> {
     let project = context.settings.project(&record.trace.project);
-    let is_complete =
-        || matches!(completeness::check(&record.trace, kind, &project.requirements), Readiness::Complete(_));
+    let is_complete = || {
+        matches!(completeness::check(&record.trace, kind, &project.requirements), Readiness::Complete(_))
+            && !gate::is_wrong(kind, record, circumstances)
+    };
     let mut key = AuditKey {
         project: record.trace.project.clone(),
         trace_id: record.trace.trace_id.clone(),
@@ -188,7 +191,7 @@ fn yielded() -> Fate {
     Fate::Parked { advance: false, reason: "another worker is ahead with this audit".into(), until: None }
 }
 
-/// The same trace again: it is counted, not judged. A label that came later updates the comparison.
+/// The same trace again: it is counted, not judged, and who asks for the result gets it. A label that came later updates the comparison.
 async fn already_ended(
     context: &Context,
     key: &AuditKey,
@@ -199,6 +202,12 @@ async fn already_ended(
     if circumstances.is_from_producer() {
         metrics::counter!("groundcrew_duplicates_total").increment(1);
         persist("counting a duplicate", abort, || context.store.count_duplicate(key.id())).await?;
+    }
+    if let Some((queue, correlation_id)) = circumstances.reply_to.as_ref().filter(|_| key.repeat == 0) {
+        // A delivery that comes once more may have been answered already; who asks again is answered again.
+        let again = circumstances.is_from_producer().then(Uuid::now_v7);
+        let asker = store::Asker { queue: queue.clone(), correlation_id: correlation_id.clone(), again };
+        persist("answering from what is stored", abort, || context.store.answer_again(key, &asker)).await?;
     }
     if let Some(label) = &record.trace.human_label {
         persist("taking over a label", abort, || context.store.relabel(key, label)).await?;

@@ -8,8 +8,8 @@ use runner::GateAsked;
 use serde_json::Value;
 use store::{GateClaim, GateClaimed};
 use tokio_util::sync::CancellationToken;
-use trace::Kind;
 use trace::contract::MAX_ID_CHARS;
+use trace::{Kind, Problem, Trace};
 
 use crate::audit::Circumstances;
 use crate::worker::Context;
@@ -29,19 +29,22 @@ pub(crate) async fn asked(
     circumstances: &Circumstances<'_>,
     abort: &CancellationToken,
 ) -> Result<Option<GateAsked>, GivenUp> {
-    let is_gate = matches!(key.kind, Kind::Gate | Kind::EvidenceCheck);
-    if !is_gate || circumstances.reply_to.is_none() || key.repeat > 0 {
+    if !is_call(key.kind, circumstances) || key.repeat > 0 {
         return Ok(None);
     }
     // Derived, so that the same delivery again is the same call.
     let id = derived_id(key.id(), "gate_call");
-    let session = session(record);
+    let (session, problems) = match session(&record.trace) {
+        Ok(session) => (session, Vec::new()),
+        Err(problem) => (None, vec![problem]),
+    };
     let mut call = GateCall {
         id,
         channel: GateChannel::Queue,
         caller: None,
         session: Some(session.clone().unwrap_or_else(|| id.to_string())),
         regenerations: 0,
+        earlier: Vec::new(),
         idempotency_key: None,
         body_hash: None,
         deadline: None,
@@ -52,16 +55,36 @@ pub(crate) async fn asked(
         let claim = GateClaim { call: call.clone(), key: key.clone(), expires_in };
         let claimed =
             persist("counting a session", abort, || context.store.claim_gate_call(claim.clone())).await?;
-        if let GateClaimed::New { regenerations, .. } = claimed {
+        if let GateClaimed::New { regenerations, earlier, .. } = claimed {
             call.regenerations = regenerations;
+            call.earlier = earlier;
         }
     }
-    Ok(Some(GateAsked { call, policy: project.gate, cut: None }))
+    Ok(Some(GateAsked { call, policy: project.gate, cut: None, problems }))
+}
+
+/// Whether a delivery is a call of the gate that cannot be heard as it is.
+pub(crate) fn is_wrong(kind: Kind, record: &TraceRecord, circumstances: &Circumstances<'_>) -> bool {
+    is_call(kind, circumstances) && session(&record.trace).is_err()
+}
+
+/// Whether somebody waits for what to do with an answer.
+fn is_call(kind: Kind, circumstances: &Circumstances<'_>) -> bool {
+    matches!(kind, Kind::Gate | Kind::EvidenceCheck) && circumstances.reply_to.is_some()
 }
 
 /// The session that the producer names.
-fn session(record: &TraceRecord) -> Option<String> {
-    let named = record.trace.metadata.as_ref()?.get(SESSION).and_then(Value::as_str)?;
-    let is_id = !named.trim().is_empty() && named.chars().count() <= MAX_ID_CHARS && !named.contains('\0');
-    is_id.then(|| named.to_owned())
+fn session(trace: &Trace) -> Result<Option<String>, Problem> {
+    match trace.metadata.as_ref().and_then(|metadata| metadata.get(SESSION)) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(session)) if is_id(session) => Ok(Some(session.clone())),
+        Some(_) => {
+            let message = format!("expected a text of 1 to {MAX_ID_CHARS} characters, not blank");
+            Err(Problem::new(format!("$.metadata.{SESSION}"), message))
+        }
+    }
+}
+
+fn is_id(text: &str) -> bool {
+    !text.trim().is_empty() && text.chars().count() <= MAX_ID_CHARS && !text.contains('\0')
 }

@@ -175,14 +175,36 @@ impl Resolution {
     }
 }
 
-/// Chooses the action. `regenerations`: how often the session had been told to regenerate before.
+/// What a session's other calls have used of its regenerations.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Regenerations {
+    /// How often the session had been told to regenerate.
+    pub told: u32,
+    /// Calls that came before and are still open: each may yet be told to.
+    pub open: u32,
+}
+
+impl Regenerations {
+    const fn at_most(self) -> u32 {
+        self.told.saturating_add(self.open)
+    }
+}
+
+impl From<u32> for Regenerations {
+    fn from(told: u32) -> Self {
+        Self { told, open: 0 }
+    }
+}
+
+/// Chooses the action. `regenerations`: what other calls of the session have used.
 pub fn resolve(
     policy: &Policy,
     circumstances: &Circumstances<'_>,
     report: Option<&Report>,
     routed: &Routed,
-    regenerations: u32,
+    regenerations: impl Into<Regenerations>,
 ) -> Resolution {
+    let regenerations = regenerations.into();
     let Some(report) = report else { return without_report(policy, circumstances, routed, regenerations) };
     let has_findings = report.findings().next().is_some();
     let verdict = match (has_findings, routing::unjudged_reason(report)) {
@@ -223,7 +245,7 @@ fn ungrounded(
     policy: &Policy,
     circumstances: &Circumstances<'_>,
     report: &Report,
-    regenerations: u32,
+    regenerations: Regenerations,
     says: impl Fn(Action, &str) -> Resolution,
 ) -> Resolution {
     const BLOCKED: &str = "claims are not grounded";
@@ -245,6 +267,10 @@ fn ungrounded(
             }
         }
         WhenUngrounded::Regenerate => match left(policy, regenerations) {
+            0 if left(policy, regenerations.told.into()) > 0 => says(
+                Action::Block,
+                "claims are not grounded, and calls of the session that are still open may use its regenerations",
+            ),
             0 => {
                 let action = match policy.exhausted {
                     WhenExhausted::Block => Action::Block,
@@ -262,8 +288,8 @@ fn ungrounded(
     }
 }
 
-fn left(policy: &Policy, regenerations: u32) -> u32 {
-    policy.max_regenerations.min(MAX_REGENERATIONS).saturating_sub(regenerations)
+fn left(policy: &Policy, regenerations: Regenerations) -> u32 {
+    policy.max_regenerations.min(MAX_REGENERATIONS).saturating_sub(regenerations.at_most())
 }
 
 /// Nothing was judged, or the judge's replies could not be used.
@@ -271,7 +297,7 @@ fn without_report(
     policy: &Policy,
     circumstances: &Circumstances<'_>,
     routed: &Routed,
-    regenerations: u32,
+    regenerations: Regenerations,
 ) -> Resolution {
     let is_open = policy.unknown == WhenUnknown::Open && !circumstances.high_risk;
     let (action, why) = match routed.decision {

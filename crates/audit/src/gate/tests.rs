@@ -147,6 +147,29 @@ fn two_regenerations_at_most_and_then_people_see_the_claims() {
 }
 
 #[test]
+fn calls_of_a_session_that_are_open_do_not_count_as_told_to_regenerate() {
+    let trace = trace(json!({}));
+    let report = report(&trace, [true, false, true]);
+    let routing = crate::routing::Policy::default();
+    let circumstances = Circumstances::new(&routing, &trace);
+    let routed = crate::routing::route(&gate::SPEC, &circumstances, Uuid::nil(), &report, None);
+    for (told, open, action, exhausted) in [
+        (0, 1, Action::Regenerate, false),
+        (1, 0, Action::Regenerate, false),
+        (0, 2, Action::Block, false),
+        (1, 1, Action::Block, false),
+        (2, 0, Action::Block, true),
+        (2, 3, Action::Block, true),
+    ] {
+        let policy = when(WhenUngrounded::Regenerate);
+        let said = Regenerations { told, open };
+        let resolution = resolve(&policy, &circumstances, Some(&report), &routed, said);
+        assert_eq!((resolution.action, resolution.exhausted), (action, exhausted), "{said:?}");
+        assert_eq!(resolution.why.contains("used up"), exhausted, "{}", resolution.why);
+    }
+}
+
+#[test]
 fn what_was_not_judged_is_unknown_and_delivered_only_where_the_project_says_so() {
     let (open, closed) = (Policy { unknown: WhenUnknown::Open, ..Policy::default() }, Policy::default());
     for (policy, fields, action) in [

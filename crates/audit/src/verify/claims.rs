@@ -221,6 +221,16 @@ impl Answer {
         self.asks
     }
 
+    /// The answer as it is written, and the question after it.
+    pub(super) fn written(&self) -> &str {
+        &self.written
+    }
+
+    /// Whether a word stands in one sentence of the answer alone, and not in the question.
+    pub(super) fn is_only_once(&self, word: &str) -> bool {
+        self.answer.places(word).len() == 1 && !self.query.holds(word)
+    }
+
     /// Whether a word stands in the question.
     pub(super) fn is_asked(&self, word: &str) -> bool {
         self.query.holds(word)

@@ -248,6 +248,13 @@ fn a_short_statement_that_a_claim_says_in_its_own_way_is_not_left_out() {
         ("The mill turns. Thank you! I hope this helps. Sure!", &["The mill turns."]),
         ("Sure! The mill turns. I don't know more than that.", &["The mill turns."]),
         ("No, it carries cars. No. It is old.", &["The ferry carries cars.", "The ferry is old."]),
+        (
+            "Anna Berg gründete die Firma. Sie wurde später Bürgermeisterin.",
+            &["Anna Berg gründete die Firma.", "Anna Berg wurde Bürgermeisterin."],
+        ),
+        ("| Fact | Value |\n|---|---|\n| Opened | 1820 |", &["The mill opened in 1820."]),
+        ("The mill turns.[1]\n\n[1]: history\n[^2]: a legend", &["The mill turns."]),
+        ("Here's what I found. The mill turns.", &["The mill turns."]),
         ("Overall, it is old. The mill turns.", &["The mill is old.", "The mill turns."]),
         ("水車は古い。大きい。", &["水車は古い。", "水車は大きい。"]),
     ] {

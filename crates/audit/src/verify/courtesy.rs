@@ -28,14 +28,25 @@ const AROUND: &str = "you your yours for the a an this that to my i am i'm m re 
     por su tu con mucho muchas muito pela sua di la tua per domanda pregunta pergunta voor uw vraag \
     за ваш вопрос على سؤالك ございます どう いたし まし て し た ます 您的 提问 您 的 问题";
 
+/// What an answer may call itself and its evidence: "Here's what I found in the documents."
+const SELF: &str = "what found find answer answers summary information overview details based documents document context \
+    provided evidence passages passage sources given short brief quick some know on about";
+
 /// A longer sentence says something else too.
 const LONGEST: usize = 12;
 
 /// Whether a sentence of these folded words says nothing but something polite.
 pub(crate) fn is_courtesy(words: &[String]) -> bool {
-    static SETS: LazyLock<[HashSet<&str, Quick>; 2]> =
-        LazyLock::new(|| [POLITE, AROUND].map(|list| list.split_whitespace().collect()));
-    let [polite, around] = &*SETS;
+    static SETS: LazyLock<[HashSet<&str, Quick>; 3]> =
+        LazyLock::new(|| [POLITE, AROUND, SELF].map(|list| list.split_whitespace().collect()));
+    let [polite, around, own] = &*SETS;
+    if let [first, rest @ ..] = words
+        && first == "here"
+    {
+        let rest = rest.strip_prefix(&["is".to_owned()]).unwrap_or(rest);
+        return rest.len() <= LONGEST
+            && rest.iter().all(|word| [own, around, polite].iter().any(|list| list.contains(word.as_str())));
+    }
     let is_polite = |word: &String| polite.contains(word.as_str());
     words.len() <= LONGEST
         && words.iter().any(is_polite)
@@ -68,6 +79,8 @@ mod tests {
             "谢谢！",
             "もちろん！",
             "Спасибо за ваш вопрос.",
+            "Here's what I found.",
+            "Here is the answer to your question.",
         ] {
             assert!(is_courtesy(&text::words(polite)), "{polite}");
         }
@@ -79,6 +92,8 @@ mod tests {
             "Good mills turn.",
             "The owner is sorry.",
             "It helps.",
+            "Here dogs are forbidden.",
+            "Here is a murderer.",
             "所有者は殺人犯である。",
             "The mill never opened.",
         ] {

@@ -73,8 +73,14 @@ impl<'c> Told<'c> {
 
     /// Whether one claim says what a statement of few words says: all of its words, or some of them where it is about
     /// this statement; its numbers; and its denial.
-    fn tells_short(&self, prepared: &Prepared) -> bool {
+    /// A claim with a word that `is_own` to the statement, in no other sentence and not in the question, is about it too.
+    fn tells_short(&self, prepared: &Prepared, is_own: impl Fn(&str) -> bool) -> bool {
         let held = self.held(prepared);
+        let own: HashSet<usize> = own_words(prepared)
+            .iter()
+            .filter(|word| is_own(word))
+            .flat_map(|word| self.vocabulary.places(word))
+            .collect();
         let is_negated = is_negated(prepared);
         let counted: Vec<HashSet<usize>> = prepared
             .numbers
@@ -89,7 +95,7 @@ impl<'c> Told<'c> {
             let is_about = about.is_some_and(|about| about.contains(&claim));
             let is_all = held == own_words(prepared).len();
             let says_so = if is_negated { self.negated[claim] } else { !self.negated[claim] || is_about };
-            says_so && has_numbers(claim) && (is_all || (is_about && held > 0))
+            says_so && has_numbers(claim) && (is_all || (is_about && held > 0) || own.contains(&claim))
         })
     }
 
@@ -175,10 +181,11 @@ impl Answer {
                 if words < ENOUGH && prepared.sentence.is_statement() {
                     // Digits that no claim holds are a failure of their own.
                     return words > 0
-                        && !told.tells_short(prepared)
+                        && !told.tells_short(prepared, |word| self.is_only_once(word))
                         && !is_courtesy(&prepared.words)
                         && !is_unknowing(prepared)
-                        && !declines(&prepared.sentence.text);
+                        && !declines(&prepared.sentence.text)
+                        && !self.is_frame(prepared);
                 }
                 let lacks_sense = words <= SHORT
                     && prepared.sentence.is_statement()
@@ -201,6 +208,25 @@ impl Answer {
                 && prepared.content.is_empty()
                 && is_bare_answer(prepared)
         })
+    }
+
+    /// Whether a statement is the head of a table or the text of a footnote: what they say, they say of other sentences.
+    fn is_frame(&self, prepared: &Prepared) -> bool {
+        let start = prepared.sentence.span.start;
+        let byte = self.written().char_indices().nth(start).map_or(0, |(byte, _)| byte);
+        let (before, after) = self.written().split_at(byte);
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let line = self.written()[line_start..].lines().next().unwrap_or_default().trim_start();
+        let mark = line.split_once("]:").map(|(mark, _)| mark);
+        let is_footnote = mark.is_some_and(|mark| {
+            mark.strip_prefix('[').is_some_and(|id| id.chars().all(|c| c == '^' || c.is_alphanumeric()))
+        });
+        let mut lines = after.lines();
+        let rest = lines.next().unwrap_or_default();
+        let is_row = line.starts_with('|') || rest.trim_end().ends_with('|');
+        let next = lines.next().unwrap_or_default().trim();
+        let is_rule = next.contains("--") && next.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '));
+        is_footnote || (is_row && is_rule)
     }
 
     /// Whether a claim takes up the question that the answer affirms or denies, or repeats the answer.

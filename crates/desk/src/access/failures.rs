@@ -16,8 +16,8 @@ const WINDOW: Duration = Duration::from_secs(60);
 /// So many addresses are remembered at once.
 const ADDRESSES: usize = 100_000;
 
-/// Counts failures. An address that fails too often is not listened to until its window is over; who has a token
-/// that is known a moment ago does not notice.
+/// Counts failures. An address that fails too often is told to wait until its window is over; who has a token that is in
+/// force does not notice.
 #[derive(Debug, Default)]
 pub(crate) struct Failures(Mutex<HashMap<IpAddr, (Instant, u32)>>);
 

@@ -12,6 +12,7 @@ use super::origin::{is_cross_site, names_loopback};
 use super::principal::{Login, Principal, Role};
 use super::session;
 use super::token::hash;
+use crate::gate;
 use crate::problem::Refusal;
 use crate::routes::Least;
 use crate::state::Desk;
@@ -27,9 +28,9 @@ pub struct Guard {
 pub(crate) async fn guard(State(guard): State<Guard>, request: Request, next: Next) -> Response {
     let Least::Role(least) = guard.least else { return next.run(request).await };
     let peer = peer(&request);
-    let principal = match identify(&guard.desk, peer, request.headers()).await {
-        Ok(principal) => principal,
-        Err(refusal) => return refusal.into_response(),
+    let (request, principal) = match identified(&guard.desk, least, peer, request).await {
+        Ok(identified) => identified,
+        Err(response) => return response,
     };
     let mut access = Access {
         principal: principal.name.clone(),
@@ -46,6 +47,24 @@ pub(crate) async fn guard(State(guard): State<Guard>, request: Request, next: Ne
         keep(&guard.desk, access);
     }
     response
+}
+
+/// Who asks, and the request. Who calls the gate is told what to do by their deadline, whoever they are.
+async fn identified(
+    desk: &Desk,
+    least: Role,
+    peer: Option<IpAddr>,
+    request: Request,
+) -> Result<(Request, Principal), Response> {
+    if least != Role::Gate {
+        return match identify(desk, peer, request.headers()).await {
+            Ok(principal) => Ok((request, principal)),
+            Err(refusal) => Err(refusal.into_response()),
+        };
+    }
+    let (of_task, headers) = (desk.clone(), request.headers().clone());
+    let identifying = desk.tasks().spawn(async move { identify(&of_task, peer, &headers).await });
+    gate::identified(desk, request, identifying).await
 }
 
 async fn admit(
@@ -186,11 +205,13 @@ async fn by_token(desk: &Desk, token: &str, client: Option<IpAddr>) -> Result<Pr
     if let Some(principal) = desk.tokens().known(&hash) {
         return Ok(principal);
     }
-    if let Some(wait) = client.and_then(|client| desk.failures().wait(client)) {
-        return Err(Refusal::too_many("too many logins failed from this address", wait.as_secs().max(1)));
-    }
+    // A token that is in force passes, whatever others at this address have tried: nobody can guess one of 256 bits,
+    // and behind a proxy many share an address. Only what fails is limited.
     if let Some(principal) = desk.tokens().find(hash).await? {
         return Ok(principal);
+    }
+    if let Some(wait) = client.and_then(|client| desk.failures().wait(client)) {
+        return Err(Refusal::too_many("too many logins failed from this address", wait.as_secs().max(1)));
     }
     metrics::counter!("groundcrew_logins_failed_total").increment(1);
     if let Some(client) = client {

@@ -27,7 +27,7 @@ use crate::state::Desk;
 /// The judge is cut off this long before the deadline, so that the answer is stored when it passes.
 const RESERVE: Duration = Duration::from_millis(20);
 
-/// How long after the deadline the commit may still be waited for.
+/// How long after the deadline the commit may still be tried for; the caller has gone by then.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// How long after its deadline a call that has no end is taken for cut off.
@@ -100,7 +100,7 @@ impl Call {
             Err(Failed::NotStored(error)) => {
                 tracing::error!(call = %self.id, error, "the result of a gate call could not be stored");
                 let message = "the result could not be stored; try again";
-                let body = answer::not_stored(&self.unknown(project), message);
+                let body = answer::not_stored(&unknown(desk, &self.asked.trace), message);
                 Ok(Answered { body, is_stored: false, is_repeated: false, took: None })
             }
         };
@@ -111,13 +111,6 @@ impl Call {
             metrics::histogram!("groundcrew_gate_added_seconds", "kind" => kind).record(added);
         }
         answered
-    }
-
-    /// What to do without a verdict.
-    fn unknown(&self, project: &Project) -> Resolution {
-        let circumstances = Circumstances::new(&project.routing, &self.asked.trace);
-        let routed = Routed::unjudged(Disposition::JudgeUnavailable);
-        gate::resolve(&project.gate, &circumstances, None, &routed, 0)
     }
 
     async fn run(
@@ -132,15 +125,16 @@ impl Call {
         let needs_claim = self.key.is_some() || self.asked.session.is_some() || self.asked.is_named;
         if needs_claim {
             match place(desk, &claim, until, abort).await? {
-                Place::Ours { regenerations, generation } => {
+                Place::Ours { regenerations, earlier, generation } => {
                     claim.call.regenerations = regenerations;
+                    claim.call.earlier = earlier;
                     claim.key.generation = generation;
                 }
                 Place::Answered(body) => {
                     return Ok(Answered { body, is_stored: true, is_repeated: true, took: None });
                 }
                 Place::Late => {
-                    let body = answer::in_work(&self.unknown(project), &self.asked.trace.project);
+                    let body = answer::in_work(&unknown(desk, &self.asked.trace), &self.asked.trace.project);
                     return Ok(Answered { body, is_stored: true, is_repeated: false, took: None });
                 }
             }
@@ -173,6 +167,7 @@ impl Call {
             // A caller that is told to regenerate needs a session to come back to.
             session: Some(self.asked.session.clone().unwrap_or_else(|| self.id.to_string())),
             regenerations: 0,
+            earlier: Vec::new(),
             idempotency_key: self.key.clone(),
             body_hash: self.body_hash,
             deadline: Some(self.asked.deadline),
@@ -217,6 +212,8 @@ impl Call {
                 call: claim.call.clone(),
                 policy: project.gate,
                 cut: project.gate.per_claim.then(|| self.parts(desk, policy.max_replies)),
+                // A call that is wrong was refused.
+                problems: Vec::new(),
             }),
         };
         let terms = Terms {
@@ -321,6 +318,14 @@ impl Call {
             );
         }
     }
+}
+
+/// What to do without a verdict.
+pub(super) fn unknown(desk: &Desk, trace: &trace::Trace) -> Resolution {
+    let project = desk.settings().project(&trace.project);
+    let circumstances = Circumstances::new(&project.routing, trace);
+    let routed = Routed::unjudged(Disposition::JudgeUnavailable);
+    gate::resolve(&project.gate, &circumstances, None, &routed, 0)
 }
 
 /// Says why there is no verdict, where the call was cut off before there was one.

@@ -6,6 +6,7 @@ use durable::persist;
 use store::{GateClaim, GateClaimed};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::call::Failed;
 use crate::problem::Refusal;
@@ -18,7 +19,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(25);
 #[derive(Debug)]
 pub(crate) enum Place {
     /// The call is ours.
-    Ours { regenerations: u32, generation: u32 },
+    Ours { regenerations: u32, earlier: Vec<Uuid>, generation: u32 },
     /// The call has been answered.
     Answered(String),
     /// The call is still in work, and the copy's deadline has passed.
@@ -36,8 +37,8 @@ pub(crate) async fn place(
     let mut claimed = claiming().await?;
     loop {
         match claimed {
-            GateClaimed::New { regenerations, generation } => {
-                return Ok(Place::Ours { regenerations, generation });
+            GateClaimed::New { regenerations, earlier, generation } => {
+                return Ok(Place::Ours { regenerations, earlier, generation });
             }
             GateClaimed::Answered { response: Some(response) } => return Ok(Place::Answered(response)),
             GateClaimed::Answered { response: None } => {

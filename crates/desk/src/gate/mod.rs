@@ -6,11 +6,13 @@
 mod answer;
 mod call;
 mod claimed;
+mod hurried;
 mod request;
 mod sink;
 
 use std::time::Duration;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -23,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use self::call::{Answered, Call};
+pub(crate) use self::hurried::{Waited, identified};
 use crate::access::{Principal, Role};
 use crate::body::Bounded;
 use crate::problem::Refusal;
@@ -31,6 +34,9 @@ use crate::state::Desk;
 
 /// The longest idempotency key, in bytes.
 const MAX_KEY: usize = 255;
+
+/// How long after its deadline a caller still waits for what is being stored.
+const LAST_WAIT: Duration = Duration::from_millis(500);
 
 /// How often calls of processes that have gone are looked for.
 const SWEEP_EVERY: Duration = Duration::from_secs(15);
@@ -43,10 +49,13 @@ pub(crate) fn routes() -> Vec<Route> {
 async fn gate(
     State(desk): State<Desk>,
     principal: Principal,
+    waited: Option<Extension<Waited>>,
     headers: HeaderMap,
     Bounded(body): Bounded,
 ) -> Result<Response, Refusal> {
-    let (began, received_at, id) = (Instant::now(), Utc::now(), Uuid::now_v7());
+    let (received_at, id) = (Utc::now(), Uuid::now_v7());
+    let waited = waited.map_or(Duration::ZERO, |Extension(Waited(waited))| waited);
+    let began = Instant::now().checked_sub(waited).unwrap_or_else(Instant::now);
     is_json(&headers)?;
     let key = idempotency_key(&headers)?;
     let asked = request::read(&body, &format!("gate-{id}"), received_at, &desk.settings().gate)?;
@@ -62,6 +71,8 @@ async fn gate(
     // Dropped with this request: whoever asked has gone away then, and the call ends without a verdict.
     let gone = CancellationToken::new();
     let _waits = gone.clone().drop_guard();
+    let answer_by = began + asked.deadline + LAST_WAIT;
+    let unknown = call::unknown(&desk, &asked.trace);
     let call = Call {
         id,
         began,
@@ -73,11 +84,20 @@ async fn gate(
         gone,
     };
     let worker = desk.clone();
-    let work = desk.tasks().spawn(async move {
+    let mut work = desk.tasks().spawn(async move {
         let _place = place;
         call.answer(&worker).await
     });
-    match work.await {
+    let answered = tokio::select! {
+        biased;
+        answered = &mut work => answered,
+        () = tokio::time::sleep_until(answer_by) => {
+            tracing::error!(call = %id, "the result of a gate call was not stored by its deadline");
+            let body = answer::not_stored(&unknown, "the result could not be stored by the deadline; try again");
+            Ok(Ok(Answered { body, is_stored: false, is_repeated: false, took: None }))
+        }
+    };
+    match answered {
         Ok(answered) => answered.map(respond),
         Err(error) => {
             tracing::error!(%error, "a call of the gate ended by a panic");
@@ -136,7 +156,8 @@ pub(crate) async fn sweep(desk: &Desk, stop: &CancellationToken) {
                         project = call.project,
                         trace_id = call.trace_id,
                         received_at = %call.received_at,
-                        "a call of the gate was cut off when its process ended; its audit ends judge_unavailable"
+                        audit_id = call.audit_id.map(tracing::field::display),
+                        "a call of the gate was cut off when its process ended; its audit, if it had one by then, ends judge_unavailable"
                     );
                 }
             }

@@ -1,8 +1,10 @@
-//! The sink of a gate call: as any other's, and who looks for calls that were cut off finds it.
+//! The sink of a gate call: as any other's, and its audit is open from the first call of the judge on, so that who looks
+//! for calls that were cut off finds it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use audit::record::{Attempt, AuditKey, Opening, TraceRecord};
+use audit::gate::Regenerations;
+use audit::record::{Attempt, AuditKey, GateCall, Opening, TraceRecord};
 use durable::{Durable, persist};
 use runner::{Allowance, Kept, Sink, SinkError};
 use store::{GateClaim, Store};
@@ -33,6 +35,25 @@ impl Sink for GateSink<'_> {
             self.is_claimed.store(true, Ordering::Relaxed);
         }
         self.durable.keep(key, opening, trace, attempts).await
+    }
+
+    async fn opened(
+        &self,
+        key: &AuditKey,
+        opening: &Opening,
+        trace: &TraceRecord,
+    ) -> Result<Kept, SinkError> {
+        let claim = (!self.is_claimed.swap(true, Ordering::Relaxed)).then_some(&self.claim);
+        let open = || self.store.open_gate_audit(claim, key, opening, trace);
+        match persist("opening the audit of a call", self.abort, open).await {
+            Ok(store::Kept::Committed) => Ok(Kept::Committed),
+            Ok(store::Kept::LostRace) => Ok(Kept::LostRace),
+            Err(error) => Err(SinkError(Box::new(error))),
+        }
+    }
+
+    async fn regenerations(&self, key: &AuditKey, call: &GateCall) -> Result<Regenerations, SinkError> {
+        self.durable.regenerations(key, call).await
     }
 
     async fn allow(&self, key: &AuditKey) -> Result<Allowance, SinkError> {

@@ -81,13 +81,6 @@ async fn log_in(State(desk): State<Desk>, request: Request) -> Response {
         let message = "Tokens are not among desk.login.".to_owned();
         return answer(&desk, StatusCode::FORBIDDEN, &next, Some(message));
     }
-    if let Some(wait) = address.and_then(|address| desk.failures().wait(address)) {
-        let seconds = wait.as_secs().max(1);
-        let message = format!("Too many logins failed from this address. Try again in {seconds} s.");
-        let mut response = answer(&desk, StatusCode::TOO_MANY_REQUESTS, &next, Some(message));
-        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-        return response;
-    }
     let secret = access::secret();
     let lasts = desk.settings().review.session;
     let begun = match desk.store().begin_session(hash(token.trim()), hash(&secret), lasts).await {
@@ -103,6 +96,14 @@ async fn log_in(State(desk): State<Desk>, request: Request) -> Response {
         address: address.map(|address| address.to_string()),
     };
     if begun.is_none() {
+        // Only what fails is limited: others at this address may have tokens that are in force.
+        if let Some(wait) = address.and_then(|address| desk.failures().wait(address)) {
+            let seconds = wait.as_secs().max(1);
+            let message = format!("Too many logins failed from this address. Try again in {seconds} s.");
+            let mut response = answer(&desk, StatusCode::TOO_MANY_REQUESTS, &next, Some(message));
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+            return response;
+        }
         entry.status = 422;
         access::keep(&desk, entry);
         metrics::counter!("groundcrew_logins_failed_total").increment(1);

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::text::json as text_of;
 
 /// The exchange for results and review messages.
-const RESULTS: &str = "groundcrew.results";
+pub(crate) const RESULTS: &str = "groundcrew.results";
 
 /// The exchange for traces.
 pub(crate) const TRACES: &str = "groundcrew.traces";
@@ -152,12 +152,13 @@ pub(super) async fn ended(connection: &mut PgConnection, end: &End<'_>) -> Resul
     if end.conclusion.releases {
         told.push(("audit.released", end.body("groundcrew.result/v1", "audit.released")));
     }
-    let asked = asked(connection, end.audit_id).await?;
+    let askers = askers(connection, end.audit_id).await?;
     for (name, body) in told {
         send(connection, end.message(name, &body)).await?;
-        if let Some((queue, correlation_id)) = &asked {
+        for (at, (queue, correlation_id)) in askers.iter().enumerate() {
+            let asker = if at == 0 { String::new() } else { format!(" {at}") };
             let message = Outgoing {
-                id: derived_id(end.item, &format!("{name} reply")),
+                id: derived_id(end.item, &format!("{name} reply{asker}")),
                 exchange: "",
                 routing_key: queue.clone(),
                 correlation_id: correlation_id.clone(),
@@ -169,15 +170,17 @@ pub(super) async fn ended(connection: &mut PgConnection, end: &End<'_>) -> Resul
     Ok(())
 }
 
-/// The queue of who asked for the audit, as long as the answer to them is kept.
-async fn asked(
+/// The queues of those who asked for the audit, as long as the answers to them are kept; the first one first.
+async fn askers(
     connection: &mut PgConnection,
     audit: Uuid,
-) -> Result<Option<(String, Option<String>)>, sqlx::Error> {
+) -> Result<Vec<(String, Option<String>)>, sqlx::Error> {
     sqlx::query_as(
-        "select routing_key, correlation_id from groundcrew.outbox where id = $1 and exchange = ''",
+        "select routing_key, correlation_id from groundcrew.outbox
+        where audit_id = $1 and exchange = ''
+        group by routing_key, correlation_id order by min(created_at), routing_key, correlation_id",
     )
-    .bind(derived_id(audit, "reply"))
-    .fetch_optional(connection)
+    .bind(audit)
+    .fetch_all(connection)
     .await
 }

@@ -22,7 +22,7 @@ use uuid::Uuid;
 pub use close::{Closed, Ending, Retry};
 pub use corrected::Corrected;
 pub use detail::{OpinionView, ReviewDetail, RulingView};
-pub(crate) use events::{Outgoing, TRACES, send};
+pub(crate) use events::{Outgoing, RESULTS, TRACES, send};
 pub use export::{ReportClaim, Reviewed, ReviewedPlace};
 pub use queue::{Assignee, QueueFilter, QueueItem, QueuePlace, ReasonCount, Searched};
 pub use rule::Ruled;

@@ -216,6 +216,7 @@ pub fn gated(trace: &Trace) -> Ending {
         caller: Some("a\0b".into()),
         session: Some("s".into()),
         regenerations: 1,
+        earlier: Vec::new(),
         idempotency_key: Some("k".into()),
         body_hash: Some([9; 32]),
         deadline: Some(Duration::from_secs(5)),
