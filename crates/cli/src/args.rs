@@ -274,7 +274,7 @@ pub(crate) struct Show {
     #[arg(value_name = "ID")]
     pub(crate) id: String,
     /// The project, where several have a trace of this id.
-    #[arg(long)]
+    #[arg(long, value_parser = replay::filled)]
     pub(crate) project: Option<String>,
     /// Show the judge's raw replies as well.
     #[arg(long)]
@@ -295,7 +295,7 @@ pub(crate) enum Review {
 #[derive(Debug, Args)]
 pub(crate) struct ReviewList {
     /// Only of this project.
-    #[arg(long)]
+    #[arg(long, value_parser = replay::filled)]
     pub(crate) project: Option<String>,
     #[command(flatten)]
     pub(crate) json: Json,
@@ -359,10 +359,10 @@ pub(crate) struct DeadList {
     #[arg(long, default_value = "open")]
     pub(crate) status: String,
     /// Only those whose reason contains this text, as --by-reason shows it.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = replay::filled)]
     pub(crate) reason: Option<String>,
     /// Only of this project.
-    #[arg(long)]
+    #[arg(long, value_parser = replay::filled)]
     pub(crate) project: Option<String>,
     /// Count them by source and reason, the most frequent first. Numbers in reasons are shown as #.
     #[arg(long)]
@@ -388,8 +388,9 @@ pub(crate) struct DeadShow {
 
 /// Send dead letters to the queue again.
 ///
-/// Each is published to the lane it came from, as a new generation, so that it is audited even if it
-/// was before. It is marked as replayed once the broker has confirmed it.
+/// Each goes to the lane it came from, as a new generation, so that it is audited even if it was before. The
+/// message is written in the commit that marks the letter as replayed, and a worker sends it. Only open ones
+/// are replayed, so two people who do it at once send one message.
 #[derive(Debug, Args)]
 pub(crate) struct DeadReplay {
     #[command(flatten)]
@@ -411,10 +412,10 @@ pub(crate) struct WhichDead {
     #[arg(long, conflicts_with = "ids")]
     pub(crate) source: Option<String>,
     /// Open ones whose reason contains this text, as `groundcrew queue dead list --by-reason` shows it.
-    #[arg(long, value_name = "TEXT", conflicts_with = "ids")]
+    #[arg(long, value_name = "TEXT", conflicts_with = "ids", value_parser = replay::filled)]
     pub(crate) reason: Option<String>,
     /// Open ones of this project.
-    #[arg(long, conflicts_with = "ids")]
+    #[arg(long, conflicts_with = "ids", value_parser = replay::filled)]
     pub(crate) project: Option<String>,
     /// At most this many, the oldest first.
     #[arg(long, conflicts_with = "ids")]

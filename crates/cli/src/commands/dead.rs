@@ -1,8 +1,7 @@
 //! `groundcrew queue dead`: messages that were given up on.
 
-use queue::{Envelope, Lane, Message, Target};
 use serde::Serialize;
-use store::{DeadFilter, DeadLetterView, DeadReason, DeadSource, DeadStatus, Store, UnknownWord};
+use store::{DeadFilter, DeadLetterView, DeadReason, DeadSource, DeadStatus, Replayed, Store, UnknownWord};
 use uuid::Uuid;
 
 use crate::args::{DeadDiscard, DeadList, DeadReplay, DeadShow, WhichDead};
@@ -155,6 +154,9 @@ fn time(time: chrono::DateTime<chrono::Utc>) -> String {
     time.format("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
+/// Why a letter is left alone that is not open.
+const SETTLED: &str = "it was replayed or discarded already; it is open again if it comes back";
+
 /// What became of the dead letters that were asked for.
 #[derive(Debug, Default, Serialize)]
 struct Answer {
@@ -174,17 +176,15 @@ pub(crate) async fn replay(args: &DeadReplay, settings: &Settings) -> Outcome {
     let ids = which(&args.which, &store).await?;
     let mut answer = Answer::default();
     if !ids.is_empty() {
-        let publisher = services::publisher(settings).await?;
         let bar = output::progress(ids.len(), "replaying");
         for id in ids {
-            match replay_one(&store, &publisher, id).await {
+            match replay_one(&store, id).await {
                 Ok(()) => answer.done.push(id),
-                Err(failure) => answer.failed.push(Failed { id, reason: failure.message() }),
+                Err(reason) => answer.failed.push(Failed { id, reason }),
             }
             bar.inc(1);
         }
         bar.finish_and_clear();
-        publisher.connection().close().await;
     }
     store.close().await;
     conclude(&answer, "replayed", args.json.json)
@@ -193,7 +193,9 @@ pub(crate) async fn replay(args: &DeadReplay, settings: &Settings) -> Outcome {
 /// The ids that are meant: those that were named, or the open ones that fit.
 async fn which(which: &WhichDead, store: &Store) -> Result<Vec<Uuid>, Failure> {
     if !which.ids.is_empty() {
-        return Ok(which.ids.clone());
+        // One that is named twice is one letter.
+        let mut seen = std::collections::HashSet::new();
+        return Ok(which.ids.iter().copied().filter(|id| seen.insert(*id)).collect());
     }
     let filter = DeadFilter {
         status: Some(DeadStatus::Open),
@@ -204,41 +206,22 @@ async fn which(which: &WhichDead, store: &Store) -> Result<Vec<Uuid>, Failure> {
     store.dead_ids(&filter, which.limit).await.map_err(services::database)
 }
 
-async fn replay_one(store: &Store, publisher: &queue::Publisher, id: Uuid) -> Outcome {
-    let letter = find(store, id).await?;
-    let Some(body) = letter.body.clone().filter(|body| i64::try_from(body.len()) == Ok(letter.body_bytes))
-    else {
-        return Err(Failure::failed(
-            "only the beginning of this message was kept: it must be sent by its producer again",
-        ));
-    };
-    publisher.publish(&message(&letter, body)).await.map_err(Failure::failed)?;
-    // A crash before the mark leaves it open: replaying it once more asks for the same generation again.
-    store.dead_mark(id, DeadStatus::Replayed, None).await.map_err(services::database)?;
-    Ok(())
+/// As the desk does it: letter and message in one commit, so that however many replay it at once, it goes out once.
+async fn replay_one(store: &Store, id: Uuid) -> Result<(), String> {
+    match store.dead_replay(id, None).await {
+        Ok(Replayed::Sent { .. }) => Ok(()),
+        Ok(Replayed::Missing) => Err(missing(id)),
+        Ok(Replayed::Settled) => Err(SETTLED.to_owned()),
+        Ok(Replayed::Cut) => {
+            Err("only the beginning of this message was kept: it must be sent by its producer again"
+                .to_owned())
+        }
+        Err(error) => Err(chain(&error)),
+    }
 }
 
-fn message(letter: &DeadLetterView, body: Vec<u8>) -> Message {
-    let header = |name: &str| letter.headers.get(name).and_then(|value| value.as_str()).map(str::to_owned);
-    let lane = letter.lane.as_deref().and_then(|lane| lane.parse().ok()).unwrap_or(Lane::Normal);
-    // What was replayed before and came back has a generation already; the next one is above it.
-    let before = letter.headers.get("generation").and_then(serde_json::Value::as_u64).unwrap_or(0);
-    let replays = u64::try_from(letter.replays).unwrap_or(0);
-    let generation = u32::try_from(before + replays + 1).unwrap_or(u32::MAX);
-    Message {
-        target: Target::lane(lane),
-        envelope: Envelope {
-            message_id: Some(format!("{}-{generation}", letter.id)),
-            correlation_id: header("correlation_id"),
-            reply_to: header("reply_to"),
-            content_type: header("content_type"),
-            kinds: letter.kinds.clone(),
-            generation,
-            source_dead_letter: Some(letter.id.to_string()),
-            ..Envelope::default()
-        },
-        body,
-    }
+fn missing(id: Uuid) -> String {
+    format!("there is no dead letter {id}")
 }
 
 /// Marks dead letters as done with.
@@ -251,18 +234,27 @@ pub(crate) async fn discard(args: &DeadDiscard, settings: &Settings) -> Outcome 
     let mut answer = Answer::default();
     let bar = output::progress(ids.len(), "discarding");
     for id in ids {
-        match store.dead_mark(id, DeadStatus::Discarded, Some(&args.note)).await {
-            Ok(true) => answer.done.push(id),
-            Ok(false) => {
-                answer.failed.push(Failed { id, reason: "there is no dead letter of this id".into() });
-            }
-            Err(error) => answer.failed.push(Failed { id, reason: chain(&error) }),
+        match discard_one(&store, id, &args.note).await {
+            Ok(()) => answer.done.push(id),
+            Err(reason) => answer.failed.push(Failed { id, reason }),
         }
         bar.inc(1);
     }
     bar.finish_and_clear();
     store.close().await;
     conclude(&answer, "discarded", args.json.json)
+}
+
+async fn discard_one(store: &Store, id: Uuid, note: &str) -> Result<(), String> {
+    match store.dead_discard(id, note).await {
+        Ok(true) => Ok(()),
+        Ok(false) => match store.dead_show(id).await {
+            Ok(Some(_)) => Err(SETTLED.to_owned()),
+            Ok(None) => Err(missing(id)),
+            Err(error) => Err(chain(&error)),
+        },
+        Err(error) => Err(chain(&error)),
+    }
 }
 
 fn conclude(answer: &Answer, done: &str, json: bool) -> Outcome {
@@ -280,7 +272,7 @@ fn conclude(answer: &Answer, done: &str, json: bool) -> Outcome {
 
 async fn find(store: &Store, id: Uuid) -> Result<DeadLetterView, Failure> {
     let found = store.dead_show(id).await.map_err(services::database)?;
-    found.ok_or_else(|| Failure::failed(format!("there is no dead letter {id}")))
+    found.ok_or_else(|| Failure::failed(missing(id)))
 }
 
 /// Why it was given up on, with the first thing that was wrong.
