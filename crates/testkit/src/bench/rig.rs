@@ -306,11 +306,10 @@ impl Rig {
             .await
             .expect("a binding");
         let options = BasicConsumeOptions { no_ack: true, ..BasicConsumeOptions::default() };
-        let consumer = channel
+        channel
             .basic_consume("bench.results".into(), "bench".into(), options, FieldTable::default())
             .await
-            .expect("a subscription");
-        consumer
+            .expect("a subscription")
     }
 
     /// A channel on a connection of its own.
