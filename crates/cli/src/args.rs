@@ -221,7 +221,7 @@ pub(crate) struct Show {
     #[arg(value_name = "ID")]
     pub(crate) id: String,
     /// The project, where several have a trace of this id.
-    #[arg(long)]
+    #[arg(long, value_parser = replay::filled)]
     pub(crate) project: Option<String>,
     /// Show the judge's raw replies as well.
     #[arg(long)]
@@ -242,7 +242,7 @@ pub(crate) enum Review {
 #[derive(Debug, Args)]
 pub(crate) struct ReviewList {
     /// Only of this project.
-    #[arg(long)]
+    #[arg(long, value_parser = replay::filled)]
     pub(crate) project: Option<String>,
     #[command(flatten)]
     pub(crate) json: Json,
@@ -306,10 +306,10 @@ pub(crate) struct DeadList {
     #[arg(long, default_value = "open")]
     pub(crate) status: String,
     /// Only those whose reason contains this text, as --by-reason shows it.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = replay::filled)]
     pub(crate) reason: Option<String>,
     /// Only of this project.
-    #[arg(long)]
+    #[arg(long, value_parser = replay::filled)]
     pub(crate) project: Option<String>,
     /// Count them by source and reason, the most frequent first. Numbers in reasons are shown as #.
     #[arg(long)]
@@ -359,10 +359,10 @@ pub(crate) struct WhichDead {
     #[arg(long, conflicts_with = "ids")]
     pub(crate) source: Option<String>,
     /// Open ones whose reason contains this text, as `groundcrew queue dead list --by-reason` shows it.
-    #[arg(long, value_name = "TEXT", conflicts_with = "ids")]
+    #[arg(long, value_name = "TEXT", conflicts_with = "ids", value_parser = replay::filled)]
     pub(crate) reason: Option<String>,
     /// Open ones of this project.
-    #[arg(long, conflicts_with = "ids")]
+    #[arg(long, conflicts_with = "ids", value_parser = replay::filled)]
     pub(crate) project: Option<String>,
     /// At most this many, the oldest first.
     #[arg(long, conflicts_with = "ids")]

@@ -1,22 +1,17 @@
 //! Requests and tokens per minute.
 //!
 //! Requests are spaced evenly. Tokens are estimated before a call and corrected after it, from what the judge says it
-//! used: the difference is added to, or taken from, what the next call has to wait for. In no minute do more calls
-//! begin, or more estimated tokens go out, than the limit says.
+//! used. A call goes as soon as those before it are paid for, and is paid for by the time that the next one waits: so
+//! a call that is larger than a minute's limit goes as well, and only the pause after it is long. In no minute do more
+//! calls begin, or more estimated tokens go out, than the limit and one call say. Who gives up waiting has taken
+//! nothing.
 
 use std::{
-    num::NonZeroU32,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use governor::{
-    Quota, RateLimiter,
-    clock::Clock,
-    middleware::NoOpMiddleware,
-    state::{InMemoryState, NotKeyed},
-};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 use crate::reply::Usage;
 
@@ -32,93 +27,113 @@ const FIRST_REPLY: f64 = 1_000.0;
 /// How much one reply weighs in the mean of their tokens.
 const WEIGHT: f64 = 0.125;
 
+/// A wait for tokens that is shorter than this is not worth a timer.
+const SLACK: Duration = Duration::from_millis(10);
+
+/// How long a wait lasts at most before it is looked at anew: a call that failed may have given its tokens back.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// A call is believed to have used so many times its estimate, and a reply to be so many times the mean. More than that
+/// is a server that cannot count, and would hold up everything; a model that really takes more is caught up with, since
+/// the mean follows.
+const BELIEVED: f64 = 10.0;
+
+/// Longer waits are as good as this one.
+const FOR_EVER: Duration = Duration::from_secs(365 * 86_400);
+
 /// How fast calls may follow one another. Without limits it never waits.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    requests: Option<Rate>,
-    tokens: Option<Tokens>,
-}
-
-/// A claim on tokens that waits for its correction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Estimate(i64);
-
-#[derive(Debug)]
-struct Tokens {
-    rate: Rate,
-    /// What can be taken at once; larger calls take it several times.
-    portion: u32,
+    /// The time from one request to the next.
+    period: Option<Duration>,
+    /// Tokens per second.
+    tokens: Option<f64>,
     books: Mutex<Books>,
 }
 
+/// A claim on tokens that waits for its correction.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Estimate(f64);
+
 #[derive(Debug)]
 struct Books {
-    /// Tokens that calls used beyond what was taken for them; negative when they used less.
-    owed: i64,
+    /// When the next request may go; none before the first.
+    request_at: Option<Instant>,
+    /// When all tokens that were taken are paid for.
+    paid_at: Option<Instant>,
     /// Mean tokens of a reply.
     reply: f64,
+    /// Somebody was told that a call is larger than a minute's limit.
+    is_told: bool,
 }
 
 impl Pace {
     /// Limits per minute; none for no limit.
     pub(crate) fn new(requests: Option<f64>, tokens: Option<f64>) -> Self {
-        let requests = requests.map(|per_minute| Rate::evenly(MINUTE.div_f64(per_minute)));
-        Self { requests, tokens: tokens.map(Tokens::new) }
+        let books = Books { request_at: None, paid_at: None, reply: FIRST_REPLY, is_told: false };
+        Self {
+            period: requests.map(|per_minute| seconds(MINUTE.as_secs_f64() / per_minute)),
+            tokens: tokens.map(|per_minute| per_minute / MINUTE.as_secs_f64()),
+            books: Mutex::new(books),
+        }
     }
 
-    /// Waits until a call with so large a body may go. When dropped before that, what it took is lost, no more.
+    /// Waits until a call with so large a body may go. May be dropped at any time: nothing is taken before.
     pub(crate) async fn ready(&self, body_bytes: usize) -> Estimate {
-        if let Some(requests) = &self.requests {
-            requests.take(NonZeroU32::MIN).await;
+        loop {
+            let now = Instant::now();
+            match self.take(body_bytes, now) {
+                Ok(estimate) => return estimate,
+                Err(until) => sleep_until(until.min(now + LOOK)).await,
+            }
         }
-        match &self.tokens {
-            Some(tokens) => tokens.take(body_bytes).await,
-            None => Estimate(0),
+    }
+
+    /// Takes a request and its tokens, both or none. Says when to come back if it is too early.
+    fn take(&self, body_bytes: usize, now: Instant) -> Result<Estimate, Instant> {
+        let mut books = self.books();
+        if let Some(at) = books.request_at.filter(|at| now < *at && self.period.is_some()) {
+            return Err(at);
         }
+        if let Some(at) = books.paid_at.filter(|at| now + SLACK < *at) {
+            return Err(at);
+        }
+        if let Some(period) = self.period {
+            // Timers are late by a little, which must not add up.
+            let due = books.request_at.filter(|at| now.duration_since(*at) < SLACK).unwrap_or(now);
+            books.request_at = Some(later(due, period));
+        }
+        let Some(per_second) = self.tokens else { return Ok(Estimate::default()) };
+        let estimate = float(body_bytes.div_ceil(BYTES_PER_TOKEN)) + books.reply;
+        let price = seconds(estimate / per_second);
+        if price > MINUTE && !std::mem::replace(&mut books.is_told, true) {
+            tracing::warn!(
+                tokens = estimate.round(),
+                tokens_per_minute = (per_second * MINUTE.as_secs_f64()).round(),
+                pause_s = price.as_secs(),
+                "one call of the judge takes more tokens than tokens_per_minute allows; calls are far apart"
+            );
+        }
+        let due = books.paid_at.unwrap_or(now).max(now);
+        books.paid_at = Some(later(due, price));
+        Ok(Estimate(estimate))
     }
 
     /// Corrects an estimate. Without a usage it stands.
     pub(crate) fn used(&self, estimate: Estimate, usage: Option<Usage>) {
-        let (Some(tokens), Some(usage)) = (&self.tokens, usage) else { return };
-        let mut books = tokens.books();
-        books.owed += count(usage.prompt.saturating_add(usage.completion)) - estimate.0;
-        #[expect(clippy::cast_precision_loss, reason = "a mean")]
-        let reply = usage.completion as f64;
-        books.reply += (reply - books.reply) * WEIGHT;
+        let (Some(per_second), Some(usage)) = (self.tokens, usage) else { return };
+        let (prompt, completion) = (float(usage.prompt), float(usage.completion));
+        let used = (prompt + completion).min(BELIEVED * estimate.0);
+        let mut books = self.books();
+        books.correct(used - estimate.0, per_second);
+        books.reply += (completion.min(BELIEVED * books.reply) - books.reply) * WEIGHT;
     }
 
     /// Takes an estimate back: the call was not answered, and nothing says that it used tokens.
     pub(crate) fn unused(&self, estimate: Estimate) {
-        if let Some(tokens) = &self.tokens {
-            tokens.books().owed -= estimate.0;
+        if let Some(per_second) = self.tokens {
+            self.books().correct(-estimate.0, per_second);
         }
-    }
-}
-
-impl Tokens {
-    fn new(per_minute: f64) -> Self {
-        // A second's worth at once, and the rest evenly: together no minute has more than the limit.
-        let portion = whole(per_minute / 60.0);
-        let evenly = (per_minute - f64::from(portion.get())).max(1.0);
-        let rate = Rate::new(MINUTE.div_f64(evenly), portion);
-        Self { rate, portion: portion.get(), books: Mutex::new(Books { owed: 0, reply: FIRST_REPLY }) }
-    }
-
-    async fn take(&self, body_bytes: usize) -> Estimate {
-        let (estimate, mut open) = {
-            let mut books = self.books();
-            #[expect(clippy::cast_possible_truncation, reason = "a mean of counts, far below the bound")]
-            let reply = books.reply as i64;
-            let estimate = i64::try_from(body_bytes.div_ceil(BYTES_PER_TOKEN)).unwrap_or(i64::MAX) + reply;
-            let open = estimate.saturating_add(books.owed);
-            books.owed = open.min(0);
-            (estimate, open.max(0))
-        };
-        while let Ok(Some(part)) = u32::try_from(open.min(self.portion.into())).map(NonZeroU32::new) {
-            self.rate.take(part).await;
-            open -= i64::from(part.get());
-        }
-        Estimate(estimate)
     }
 
     fn books(&self) -> MutexGuard<'_, Books> {
@@ -126,54 +141,28 @@ impl Tokens {
     }
 }
 
-fn count(tokens: u64) -> i64 {
-    i64::try_from(tokens).unwrap_or(i64::MAX)
-}
-
-fn whole(number: f64) -> NonZeroU32 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts of floats saturate")]
-    NonZeroU32::new(number as u32).unwrap_or(NonZeroU32::MIN)
-}
-
-/// One rate by tokio's clock.
-#[derive(Debug)]
-struct Rate {
-    limiter: RateLimiter<NotKeyed, InMemoryState, TokioClock, NoOpMiddleware<Duration>>,
-    clock: TokioClock,
-}
-
-impl Rate {
-    fn evenly(period: Duration) -> Self {
-        Self::new(period, NonZeroU32::MIN)
-    }
-
-    fn new(period: Duration, at_once: NonZeroU32) -> Self {
-        let clock = TokioClock(Instant::now());
-        // A period of zero is no rate; one nanosecond is as good as none.
-        let quota = Quota::with_period(period.max(Duration::from_nanos(1)))
-            .unwrap_or(Quota::per_second(NonZeroU32::MAX))
-            .allow_burst(at_once);
-        Self { limiter: RateLimiter::direct_with_clock(quota, clock), clock }
-    }
-
-    /// Waits for so many cells, at most as many as may go at once.
-    async fn take(&self, cells: NonZeroU32) {
-        while let Ok(Err(not_yet)) = self.limiter.check_n(cells) {
-            tokio::time::sleep(not_yet.wait_time_from(self.clock.now()).max(Duration::from_millis(1))).await;
-        }
+impl Books {
+    /// Adds tokens to what has to be paid for, or takes them off it.
+    fn correct(&mut self, tokens: f64, per_second: f64) {
+        let Some(at) = self.paid_at else { return };
+        let time = seconds(tokens.abs() / per_second);
+        // Before the beginning of time nothing is owed either.
+        self.paid_at = if tokens < 0.0 { at.checked_sub(time) } else { Some(later(at, time)) };
     }
 }
 
-/// Tokio's clock, which tests can stop, counted from the making of the rate.
-#[derive(Debug, Clone, Copy)]
-struct TokioClock(Instant);
+fn later(time: Instant, by: Duration) -> Instant {
+    time.checked_add(by).unwrap_or(time)
+}
 
-impl Clock for TokioClock {
-    type Instant = Duration;
+fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or(FOR_EVER).min(FOR_EVER)
+}
 
-    fn now(&self) -> Duration {
-        self.0.elapsed()
-    }
+/// A count as a number to calculate with; it loses nothing that matters to a pace.
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+fn float(count: impl TryInto<u64>) -> f64 {
+    count.try_into().unwrap_or(u64::MAX) as f64
 }
 
 #[cfg(test)]
@@ -219,7 +208,7 @@ mod tests {
         let mut starts = Vec::new();
         for _ in 0..90 {
             let estimate = pace.ready(3_000).await;
-            assert_eq!(estimate, Estimate(2_000));
+            assert_eq!(estimate, Estimate(2_000.0));
             starts.push(begun.elapsed());
             pace.used(estimate, usage(1_000, 1_000));
         }
@@ -258,14 +247,44 @@ mod tests {
             pace.used(estimate, usage(100, 50));
         }
         let Estimate(tokens) = pace.ready(300).await;
-        assert!((145..=160).contains(&tokens), "{tokens}");
+        assert!((145.0..=160.0).contains(&tokens), "{tokens}");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_call_of_more_than_a_minute_takes_its_time_and_goes() {
-        let pace = Pace::new(None, Some(600.0));
+        // 2,000 tokens at 60 a minute: 33 minutes and 20 seconds from call to call.
+        let pace = Pace::new(None, Some(60.0));
         let begun = Instant::now();
         pace.ready(3_000).await;
-        assert!(begun.elapsed() > Duration::from_secs(150), "{:?}", begun.elapsed());
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+        let patience = tokio::time::timeout(Duration::from_secs(300), pace.ready(3_000));
+        assert!(patience.await.is_err());
+        pace.ready(3_000).await;
+        assert_eq!(begun.elapsed().as_secs(), 2_000, "whoever gives up does not set the next one back");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_gives_up_waiting_for_tokens_has_taken_no_request_either() {
+        let pace = Pace::new(Some(1.0), Some(600.0));
+        let begun = Instant::now();
+        pace.ready(3_000).await;
+        for _ in 0..5 {
+            assert!(tokio::time::timeout(Duration::from_secs(20), pace.ready(3_000)).await.is_err());
+        }
+        pace.ready(3_000).await;
+        assert_eq!(begun.elapsed().as_secs(), 200);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_absurd_usage_neither_panics_nor_holds_up_the_rest() {
+        let pace = Pace::new(None, Some(60_000.0));
+        let begun = Instant::now();
+        for absurd in [u64::MAX, 9_223_372_036_854_775_807, 100_000_000] {
+            let estimate = pace.ready(3_000).await;
+            pace.used(estimate, usage(absurd, absurd));
+        }
+        pace.ready(3_000).await;
+        // 2,000, 3,125 and 5,516 tokens were expected of them; each counts ten times.
+        assert_eq!(begun.elapsed().as_secs(), 106);
     }
 }

@@ -29,6 +29,9 @@ pub struct Reply {
     pub cost: Option<Cost>,
 }
 
+/// More tokens than this no call can use: ten times the longest context of any model.
+const MOST_TOKENS: u64 = 100_000_000;
+
 /// Tokens that a call used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
@@ -69,9 +72,19 @@ impl Reply {
 impl Usage {
     /// All or nothing: half a count would make a wrong price.
     ///
-    /// A prompt was sent, so zero tokens of it is a server that does not count, not a free call.
+    /// A prompt was sent, so zero tokens of it is a server that does not count, not a free call. A server that reports
+    /// more than any model can read or write does not count either: such a number would use up caps and limits.
     pub(crate) fn of(prompt: Option<u64>, completion: Option<u64>, cached: Option<u64>) -> Option<Usage> {
-        Some(Usage { prompt: prompt.filter(|&tokens| 0 < tokens)?, completion: completion?, cached })
+        let usage = Usage { prompt: prompt.filter(|&tokens| 0 < tokens)?, completion: completion?, cached };
+        if usage.prompt.max(usage.completion) > MOST_TOKENS {
+            tracing::warn!(
+                prompt_tokens = usage.prompt,
+                completion_tokens = usage.completion,
+                "a judge reports more tokens than any model takes; what the call used counts as not known"
+            );
+            return None;
+        }
+        Some(usage)
     }
 }
 

@@ -44,10 +44,12 @@ impl Cost {
         let mut cost = Self::default();
         for attempt in attempts {
             cost.calls += 1;
-            cost.prompt_tokens += attempt.prompt_tokens.unwrap_or_default();
-            cost.completion_tokens += attempt.completion_tokens.unwrap_or_default();
+            // What a server says of itself may be any number.
+            cost.prompt_tokens = cost.prompt_tokens.saturating_add(attempt.prompt_tokens.unwrap_or_default());
+            cost.completion_tokens =
+                cost.completion_tokens.saturating_add(attempt.completion_tokens.unwrap_or_default());
             match (attempt.cost_micros, &attempt.currency) {
-                (Some(micros), Some(currency)) => *cost.micros.entry(currency.clone()).or_default() += micros,
+                (Some(micros), Some(currency)) => cost.add_micros(currency, micros),
                 _ => cost.unpriced += 1,
             }
         }
@@ -58,11 +60,16 @@ impl Cost {
     pub fn add(&mut self, other: &Self) {
         self.calls += other.calls;
         self.unpriced += other.unpriced;
-        self.prompt_tokens += other.prompt_tokens;
-        self.completion_tokens += other.completion_tokens;
+        self.prompt_tokens = self.prompt_tokens.saturating_add(other.prompt_tokens);
+        self.completion_tokens = self.completion_tokens.saturating_add(other.completion_tokens);
         for (currency, micros) in &other.micros {
-            *self.micros.entry(currency.clone()).or_default() += micros;
+            self.add_micros(currency, *micros);
         }
+    }
+
+    fn add_micros(&mut self, currency: &str, micros: i64) {
+        let sum = self.micros.entry(currency.to_owned()).or_default();
+        *sum = sum.saturating_add(micros);
     }
 
     /// In words, such as `0.0123 USD`.

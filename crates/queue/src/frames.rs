@@ -6,13 +6,22 @@
 //! were over the delivery limit, and then do the same to the dead queue.
 //!
 //! Bytes that are no UTF-8 become `?`. Bodies are never touched.
+//!
+//! Size is the other way to the same end. A broker holds publishers to the frame size that was agreed on, but not
+//! itself: what it adds to a message's headers (`x-delivery-count`, `x-death`) makes a frame that was just allowed one
+//! that the client library answers by dropping the connection. Such a message loses its large headers and keeps the
+//! rest.
 
 const METHOD: u8 = 1;
 const CONTENT_HEADER: u8 = 2;
 /// Type, channel and length.
 const HEAD: usize = 7;
-/// No broker is allowed to send a longer frame unless a client asked for it, and we never do.
+/// Class, weight and body size of a content header.
+const FIXED: usize = 12;
+/// Frames longer than this are not looked at as a whole.
 const LONGEST: usize = 1024 * 1024;
+/// The client library never agrees on less.
+const LEAST_AGREED: usize = 4096;
 
 /// Takes the stream in pieces of any size and gives it out cleaned.
 #[derive(Debug, Default)]
@@ -21,9 +30,20 @@ pub(crate) struct Cleaner {
     frame: Vec<u8>,
     /// What is left of a frame that is passed on unseen.
     passing: usize,
+    /// What is left of a frame that is not passed on.
+    dropping: usize,
+    /// The frame size that this side asks for; 0 for whatever the broker says.
+    wish: usize,
+    /// The longest frame that was agreed on, head and end mark included; 0 for no limit.
+    agreed: usize,
 }
 
 impl Cleaner {
+    /// For a connection that asks for frames of this size at most; 0 for whatever the broker says.
+    pub(crate) fn new(wish: u32) -> Self {
+        Self { wish: usize::try_from(wish).unwrap_or_default(), ..Self::default() }
+    }
+
     /// Appends to `out` what can be given out after `bytes`.
     pub(crate) fn push(&mut self, mut bytes: &[u8], out: &mut Vec<u8>) {
         while !bytes.is_empty() {
@@ -34,19 +54,79 @@ impl Cleaner {
                 bytes = rest;
                 continue;
             }
-            let wanted = self.whole().unwrap_or(HEAD);
+            if self.dropping > 0 {
+                let dropped = self.dropping.min(bytes.len());
+                self.dropping -= dropped;
+                bytes = &bytes[dropped..];
+                continue;
+            }
+            let wanted = self.whole().map_or(HEAD, |whole| self.seen_of(whole));
             let (taken, rest) = bytes.split_at((wanted - self.frame.len()).min(bytes.len()));
             self.frame.extend_from_slice(taken);
             bytes = rest;
             let Some(whole) = self.whole() else { continue };
-            let seen_whole = matches!(self.frame[0], METHOD | CONTENT_HEADER) && whole <= LONGEST;
-            if !seen_whole {
-                self.passing = whole - HEAD;
-                out.append(&mut self.frame);
-            } else if self.frame.len() == whole {
-                clean(&mut self.frame);
-                out.append(&mut self.frame);
+            let seen = self.seen_of(whole);
+            if self.frame.len() < seen {
+                continue;
             }
+            if seen == whole {
+                self.clean();
+            } else if self.frame[0] == CONTENT_HEADER {
+                self.dropping = whole - seen;
+                bare(&mut self.frame);
+                tracing::warn!(
+                    bytes = whole,
+                    "a message came with enormous headers; it is taken without any"
+                );
+            } else {
+                self.passing = whole - seen;
+            }
+            out.append(&mut self.frame);
+        }
+    }
+
+    /// How much of the current frame of this length has to be seen before anything is decided.
+    fn seen_of(&self, whole: usize) -> usize {
+        match self.frame[0] {
+            METHOD | CONTENT_HEADER if whole <= LONGEST => whole,
+            CONTENT_HEADER => HEAD + FIXED,
+            _ => HEAD,
+        }
+    }
+
+    /// Cleans the current frame, which is there whole.
+    fn clean(&mut self) {
+        let (kind, end) = (self.frame[0], self.frame.len() - 1);
+        let mut cursor = Cursor { bytes: &mut self.frame[HEAD..end] };
+        if kind == METHOD {
+            // Whatever cannot be walked is not a method that carries a stranger's text.
+            if let Some(Some(offered)) = cursor.method() {
+                self.agree(offered);
+            }
+        } else if cursor.properties().is_none() {
+            bare(&mut self.frame);
+        } else if self.agreed > 0 && self.frame.len() > self.agreed {
+            tracing::warn!(
+                bytes = self.frame.len(),
+                allowed = self.agreed,
+                "a message came with more headers than a frame may hold; it is taken without the large ones"
+            );
+            match shorten(&self.frame, self.agreed / 4) {
+                Some(short) if short.len() <= self.agreed => self.frame = short,
+                _ => bare(&mut self.frame),
+            }
+        }
+    }
+
+    /// The broker offers frames of this size, and the smaller wish counts; 0 is no limit.
+    fn agree(&mut self, offered: u32) {
+        let offered = usize::try_from(offered).unwrap_or_default();
+        self.agreed = match (offered, self.wish) {
+            (0, limit) | (limit, 0) => limit,
+            (offered, wish) => offered.min(wish),
+        };
+        if self.agreed > 0 {
+            self.agreed = self.agreed.max(LEAST_AGREED);
         }
     }
 
@@ -58,28 +138,75 @@ impl Cleaner {
     }
 }
 
-fn clean(frame: &mut Vec<u8>) {
-    let kind = frame[0];
-    let end = frame.len() - 1;
-    let mut cursor = Cursor { bytes: &mut frame[HEAD..end] };
-    if kind == METHOD {
-        // Whatever cannot be walked is not a method that carries a stranger's text.
-        let _outcome = cursor.method();
-    } else if cursor.properties().is_none() {
-        bare(frame);
-    }
-}
-
 /// Drops the properties of a message whose properties cannot be understood at all. Its body is still worth having.
 fn bare(frame: &mut Vec<u8>) {
-    /// Class, weight and body size.
-    const FIXED: usize = 12;
-    if frame.len() < HEAD + FIXED + 1 {
+    if frame.len() < HEAD + FIXED {
         return;
     }
     frame.truncate(HEAD + FIXED);
     frame.extend_from_slice(&[0, 0, 0xce]);
     frame[3..HEAD].copy_from_slice(&14_u32.to_be_bytes());
+}
+
+/// Leaves out headers of a message until they take no more than `room` bytes. What the fleet and the broker wrote goes
+/// before what a producer wrote, and small before large. None when the frame has no headers.
+fn shorten(frame: &[u8], room: usize) -> Option<Vec<u8>> {
+    let content = HEAD..frame.len().checked_sub(1)?;
+    let table = table_of(frame.get(content.clone())?)?;
+    let (begin, end) = (HEAD + table.start, HEAD + table.end);
+    let mut entries = entries_of(frame.get(begin + 4..end)?)?;
+    entries.sort_by_key(|(name, entry)| (!is_known(name), entry.len()));
+    let mut kept = Vec::new();
+    for (_, entry) in entries {
+        if kept.len() + entry.len() <= room {
+            kept.extend_from_slice(entry);
+        }
+    }
+    let length = u32::try_from(kept.len()).ok()?.to_be_bytes();
+    let mut short = [&frame[..begin], &length, &kept, &frame[end..]].concat();
+    let content = u32::try_from(short.len().checked_sub(HEAD + 1)?).ok()?.to_be_bytes();
+    short[3..HEAD].copy_from_slice(&content);
+    Some(short)
+}
+
+/// Where the table of headers stands in a content header, its length included.
+fn table_of(content: &[u8]) -> Option<std::ops::Range<usize>> {
+    let flags = u16::from_be_bytes(content.get(FIXED..FIXED + 2)?.try_into().ok()?);
+    let mut at = FIXED + 2;
+    // Content type and encoding come before.
+    for bit in [15, 14] {
+        if flags & (1 << bit) != 0 {
+            at += 1 + usize::from(*content.get(at)?);
+        }
+    }
+    if flags & (1 << 13) == 0 {
+        return None;
+    }
+    let length = u32::from_be_bytes(content.get(at..at + 4)?.try_into().ok()?);
+    Some(at..at + 4 + usize::try_from(length).ok()?)
+}
+
+/// The entries of a table, each with its name.
+fn entries_of(table: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
+    let mut entries = Vec::new();
+    // Walked in a copy, since the walk cleans.
+    let mut copy = table.to_vec();
+    let mut cursor = Cursor { bytes: &mut copy };
+    while !cursor.bytes.is_empty() {
+        let begin = table.len() - cursor.bytes.len();
+        cursor.short_text()?;
+        let named = table.len() - cursor.bytes.len();
+        cursor.value(0)?;
+        let end = table.len() - cursor.bytes.len();
+        entries.push((table.get(begin + 1..named)?, table.get(begin..end)?));
+    }
+    Some(entries)
+}
+
+/// Headers of ours, and those by which the broker says where a message has been.
+fn is_known(name: &[u8]) -> bool {
+    crate::headers::is_ours(&String::from_utf8_lossy(name))
+        || matches!(name, b"x-death" | b"x-delivery-count" | b"x-acquired-count")
 }
 
 struct Cursor<'a> {
@@ -109,11 +236,16 @@ impl<'a> Cursor<'a> {
         self.take(usize::try_from(length).ok()?)
     }
 
-    /// `basic.deliver`, `basic.get-ok` and `basic.return` carry the routing key.
-    fn method(&mut self) -> Option<()> {
+    /// `basic.deliver`, `basic.get-ok` and `basic.return` carry the routing key. `connection.tune` says how long a
+    /// frame may be, which is given back.
+    fn method(&mut self) -> Option<Option<u32>> {
         let class = u16::from_be_bytes(self.number()?);
         let method = u16::from_be_bytes(self.number()?);
         match (class, method) {
+            (10, 30) => {
+                self.take(2)?;
+                return Some(Some(u32::from_be_bytes(self.number()?)));
+            }
             (60, 50) => {
                 self.take(2)?;
                 self.short_text()?;
@@ -125,10 +257,11 @@ impl<'a> Cursor<'a> {
             (60, 71) => {
                 self.take(9)?;
             }
-            _ => return Some(()),
+            _ => return Some(None),
         }
         self.short_text()?;
-        self.short_text()
+        self.short_text()?;
+        Some(None)
     }
 
     fn properties(&mut self) -> Option<()> {
@@ -205,114 +338,5 @@ fn question_marks(text: &mut [u8]) {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
-        let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
-        [&[kind, 0, 1], &length[..], payload, &[0xce]].concat()
-    }
-
-    fn header(flags: u16, properties: &[u8]) -> Vec<u8> {
-        let fixed = [&60_u16.to_be_bytes()[..], &0_u16.to_be_bytes(), &2_u64.to_be_bytes()].concat();
-        frame(CONTENT_HEADER, &[&fixed[..], &flags.to_be_bytes(), properties].concat())
-    }
-
-    fn cleaned(bytes: &[u8]) -> Vec<u8> {
-        let mut out = Vec::new();
-        Cleaner::default().push(bytes, &mut out);
-        out
-    }
-
-    #[test]
-    fn a_binary_id_becomes_question_marks_and_its_neighbours_stay() {
-        let before = header(0b1000_0000_1000_0000, b"\x04json\x05a\xff\xfeb\x80");
-        let after = header(0b1000_0000_1000_0000, b"\x04json\x05a??b?");
-        assert_eq!(cleaned(&before), after);
-    }
-
-    /// A long string, table or array: its length and its content.
-    fn long(content: &[u8]) -> Vec<u8> {
-        [&u32::try_from(content.len()).unwrap().to_be_bytes(), content].concat()
-    }
-
-    #[test]
-    fn header_names_are_cleaned_at_every_depth_and_header_values_are_not() {
-        let headers = |byte: u8| {
-            let value = [b"S", &long(&[0xff])[..]].concat();
-            let inner = long(&[&[1, byte], &value[..]].concat());
-            let array = long(&[b"F", &inner[..], b"t\x01", &value].concat());
-            let table = [&[2, b'a', byte][..], b"A", &array, b"\x01bI\0\0\0\x07"].concat();
-            header(1 << 13, &long(&table))
-        };
-        assert_eq!(cleaned(&headers(0xff)), headers(b'?'));
-    }
-
-    #[test]
-    fn a_routing_key_is_cleaned_where_messages_carry_one() {
-        let deliver = |key: &[u8; 2]| {
-            let fixed = b"\x00\x3c\x00\x3c\x03tag\0\0\0\0\0\0\0\x01\x00\x01e\x02";
-            frame(METHOD, &[&fixed[..], key].concat())
-        };
-        assert_eq!(cleaned(&deliver(b"\xc3\x28")), deliver(b"?("));
-        let returned = |key: &[u8; 2]| {
-            let fixed = b"\x00\x3c\x00\x32\x01\x38\x08NO_ROUTE\x00\x02";
-            frame(METHOD, &[&fixed[..], key].concat())
-        };
-        assert_eq!(cleaned(&returned(b"\xff\xff")), returned(b"??"));
-    }
-
-    #[test]
-    fn properties_that_cannot_be_walked_are_dropped_with_the_message_kept() {
-        let unknown_value = header(1 << 13, b"\x00\x00\x00\x03\x01aZ");
-        assert_eq!(cleaned(&unknown_value), header(0, b""));
-        let too_short = header(1 << 7, b"\x09abc");
-        assert_eq!(cleaned(&too_short), header(0, b""));
-        let deep = (0..200).fold(b"V".to_vec(), |inner, _| [b"A", &long(&inner)[..]].concat());
-        let table = long(&[b"\x01a", &deep[..]].concat());
-        assert_eq!(cleaned(&header(1 << 13, &table)), header(0, b""));
-    }
-
-    proptest! {
-        #[test]
-        fn the_stream_may_come_in_any_pieces(
-            payloads in prop::collection::vec((1_u8..5, prop::collection::vec(any::<u8>(), 0..80)), 0..8),
-            cuts in prop::collection::vec(1_usize..40, 1..60),
-        ) {
-            let stream: Vec<u8> = payloads.iter().flat_map(|(kind, payload)| frame(*kind, payload)).collect();
-            let whole = cleaned(&stream);
-            let mut cleaner = Cleaner::default();
-            let mut pieces = Vec::new();
-            let mut rest = &stream[..];
-            for cut in cuts.iter().cycle() {
-                let (piece, later) = rest.split_at((*cut).min(rest.len()));
-                cleaner.push(piece, &mut pieces);
-                rest = later;
-                if rest.is_empty() {
-                    break;
-                }
-            }
-            prop_assert_eq!(pieces, whole);
-        }
-
-        #[test]
-        fn anything_at_all_passes_without_a_panic_and_bodies_pass_unchanged(
-            noise in prop::collection::vec(any::<u8>(), 0..400),
-            body in prop::collection::vec(any::<u8>(), 0..400),
-        ) {
-            cleaned(&noise);
-            let body = frame(3, &body);
-            prop_assert_eq!(cleaned(&body), body);
-        }
-
-        #[test]
-        fn text_that_is_utf_8_stays_as_it_is(id in "\\PC{0,60}") {
-            let properties = [&[u8::try_from(id.len()).unwrap_or(0)][..], id.as_bytes()].concat();
-            prop_assume!(id.len() < 256);
-            let frame = header(1 << 7, &properties);
-            prop_assert_eq!(cleaned(&frame), frame);
-        }
-    }
-}
+#[path = "frames_tests.rs"]
+mod tests;

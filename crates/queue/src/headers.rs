@@ -1,8 +1,13 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use lapin::BasicProperties;
-use lapin::types::{AMQPValue, FieldTable, ShortString};
+use lapin::types::{AMQPValue, ShortString};
 
 use crate::error::Error;
+use crate::others::OtherHeaders;
+
+/// The longest value of a header of ours, in bytes. What is longer comes from a stranger; it is cut, which makes it a
+/// value that means nothing.
+const LONGEST: usize = 255;
 
 /// The names of our own headers.
 pub mod header {
@@ -55,43 +60,6 @@ pub struct Envelope {
     pub others: OtherHeaders,
 }
 
-/// Headers that mean nothing to us, as they came.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct OtherHeaders(FieldTable);
-
-impl OtherHeaders {
-    /// The names of the headers, in alphabetical order.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.inner().keys().map(ShortString::as_str)
-    }
-
-    /// The value of one header, if it is text.
-    #[must_use]
-    pub fn text(&self, name: &str) -> Option<String> {
-        text(self.0.inner().get(name)?)
-    }
-
-    fn keep(&mut self, name: ShortString, value: AMQPValue) {
-        if !belongs_to_the_broker(name.as_str()) && !is_ours(name.as_str()) {
-            self.0.insert(name, value);
-        }
-    }
-}
-
-/// For a producer that is not on AMQP, and for a message that was stored. Names that are ours, the broker's, or
-/// longer than 255 bytes are left out.
-impl FromIterator<(String, String)> for OtherHeaders {
-    fn from_iter<I: IntoIterator<Item = (String, String)>>(pairs: I) -> Self {
-        let mut headers = Self::default();
-        for (name, value) in pairs {
-            if let Ok(name) = ShortString::try_new(name) {
-                headers.keep(name, AMQPValue::LongString(value.into()));
-            }
-        }
-        headers
-    }
-}
-
 impl Envelope {
     pub(crate) fn read(properties: &BasicProperties, now: DateTime<Utc>) -> Self {
         let owned = |value: &Option<ShortString>| value.as_ref().map(ToString::to_string);
@@ -104,26 +72,32 @@ impl Envelope {
             ..Self::default()
         };
         let Some(headers) = properties.headers() else { return envelope };
+        let mut others = OtherHeaders::default();
         for (name, value) in headers {
             match name.as_str() {
                 // A time in the future would keep a message from ever getting too old.
                 header::FIRST_SEEN => envelope.first_seen = time(value).filter(|time| *time <= now),
                 header::TIER => envelope.tier = number(value),
-                header::KINDS => envelope.kinds = text(value).map(|text| list(&text)).unwrap_or_default(),
+                header::KINDS => envelope.kinds = bounded(value).map(|text| list(&text)).unwrap_or_default(),
                 header::GENERATION => envelope.generation = number(value).unwrap_or_default(),
-                header::PROMPT_VERSION => envelope.prompt_version = text(value),
-                header::SOURCE_DEAD_LETTER => envelope.source_dead_letter = text(value),
-                header::MOVED_FROM => envelope.moved_from = text(value),
-                _ => envelope.others.keep(name.clone(), value.clone()),
+                header::PROMPT_VERSION => envelope.prompt_version = bounded(value),
+                header::SOURCE_DEAD_LETTER => envelope.source_dead_letter = bounded(value),
+                header::MOVED_FROM => envelope.moved_from = bounded(value),
+                _ => others.keep(name.clone(), value.clone()),
             }
         }
+        envelope.others = others.within(OtherHeaders::CARRIED);
         envelope
     }
 
     /// The properties to publish with. What makes a broker act on a message (expiration, priority, user id,
     /// copies) is never taken over from the message that was read.
-    pub(crate) fn properties(&self, now: DateTime<Utc>) -> Result<BasicProperties, Error> {
-        let mut headers = self.others.0.clone();
+    ///
+    /// They fit into a frame of `frame_max` bytes, with room for what the broker adds: of the producer's own headers
+    /// the largest are left out where they would not.
+    pub(crate) fn properties(&self, now: DateTime<Utc>, frame_max: u32) -> Result<BasicProperties, Error> {
+        let room = usize::try_from(frame_max / 4).unwrap_or(usize::MAX).saturating_sub(512);
+        let mut headers = self.others.clone().within(room.min(OtherHeaders::CARRIED)).into_table();
         let mut set = |name: &'static str, value: AMQPValue| {
             headers.insert(name.into(), value);
         };
@@ -184,7 +158,7 @@ pub(crate) fn short(text: &str, what: &'static str) -> Result<ShortString, Error
 /// RabbitMQ before 4.0 believes the death headers of a message that is published anew, takes a second passage
 /// through the same queue for a cycle and drops the message after having confirmed it. `CC` and `BCC` would send
 /// copies to queues of the producer's choice.
-fn belongs_to_the_broker(name: &str) -> bool {
+pub(crate) fn belongs_to_the_broker(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     matches!(name.as_str(), "x-death" | "x-delivery-count" | "x-acquired-count" | "cc" | "bcc")
         || name.starts_with("x-first-death-")
@@ -192,7 +166,7 @@ fn belongs_to_the_broker(name: &str) -> bool {
         || name.starts_with("x-opt-rabbitmq-")
 }
 
-fn is_ours(name: &str) -> bool {
+pub(crate) fn is_ours(name: &str) -> bool {
     const OURS: [&str; 7] = [
         header::FIRST_SEEN,
         header::TIER,
@@ -226,6 +200,16 @@ pub(crate) fn integer(value: &AMQPValue) -> Option<i64> {
     }
 }
 
+/// The text of a header of ours; one that is too long ends in an ellipsis.
+fn bounded(value: &AMQPValue) -> Option<String> {
+    let text = text(value)?;
+    if text.len() <= LONGEST {
+        return Some(text);
+    }
+    let end = text.floor_char_boundary(LONGEST - '…'.len_utf8());
+    Some(format!("{}…", &text[..end]))
+}
+
 fn number(value: &AMQPValue) -> Option<u32> {
     u32::try_from(integer(value)?).ok()
 }
@@ -247,9 +231,13 @@ fn list(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use lapin::types::FieldTable;
     use proptest::prelude::*;
 
     use super::*;
+
+    /// What RabbitMQ agrees on by default.
+    const FRAME_MAX: u32 = 131_072;
 
     fn now() -> DateTime<Utc> {
         DateTime::from_timestamp(1_800_000_000, 0).unwrap()
@@ -285,7 +273,12 @@ mod tests {
         let envelope = read(&pairs);
         assert_eq!(envelope, Envelope::default());
         assert_eq!(
-            envelope.properties(now()).unwrap().headers().as_ref().map(|table| table.inner().len()),
+            envelope
+                .properties(now(), FRAME_MAX)
+                .unwrap()
+                .headers()
+                .as_ref()
+                .map(|table| table.inner().len()),
             Some(0)
         );
     }
@@ -299,7 +292,7 @@ mod tests {
             .with_cluster_id("x".into())
             .with_delivery_mode(1)
             .with_message_id("m".into());
-        let again = Envelope::read(&properties, now()).properties(now()).unwrap();
+        let again = Envelope::read(&properties, now()).properties(now(), FRAME_MAX).unwrap();
         assert_eq!((again.expiration(), again.priority(), again.user_id()), (&None, &None, &None));
         assert_eq!(again.delivery_mode(), &Some(2));
         assert_eq!(again.message_id().as_ref().map(ShortString::as_str), Some("m"));
@@ -357,7 +350,44 @@ mod tests {
     #[test]
     fn text_that_is_too_long_for_the_protocol_is_refused() {
         let envelope = Envelope { correlation_id: Some("c".repeat(256)), ..Envelope::default() };
-        assert!(matches!(envelope.properties(now()), Err(Error::TooLong("correlation id"))));
+        assert!(matches!(envelope.properties(now(), FRAME_MAX), Err(Error::TooLong("correlation id"))));
+    }
+
+    #[test]
+    fn a_prompt_version_of_90_kb_is_not_carried() {
+        let envelope = read(&[
+            (header::PROMPT_VERSION, long(&"é".repeat(45_000))),
+            (header::KINDS, long(&"gate,".repeat(20_000))),
+            (header::SOURCE_DEAD_LETTER, long(&"a".repeat(255))),
+        ]);
+        let version = envelope.prompt_version.unwrap();
+        assert!(version.len() <= LONGEST && version.ends_with("é…"), "{version}");
+        assert!(envelope.kinds.len() <= 52);
+        assert!(envelope.kinds.last().unwrap().ends_with('…'), "and no kind is called so");
+        assert_eq!(envelope.source_dead_letter.map(|id| id.len()), Some(255));
+    }
+
+    #[test]
+    fn what_is_published_fits_into_a_frame_with_room_for_what_the_broker_adds() {
+        let big = "v".repeat(60_000);
+        let others = [("a", "small"), ("big", &big), ("z", "small")];
+        let others = others.map(|(name, text)| (name.to_owned(), text.to_owned()));
+        let most = "k".repeat(255);
+        let envelope = Envelope {
+            message_id: Some(most.clone()),
+            correlation_id: Some(most.clone()),
+            reply_to: Some(most.clone()),
+            prompt_version: Some(most.clone()),
+            source_dead_letter: Some(most.clone()),
+            others: OtherHeaders::from_iter(others),
+            ..Envelope::default()
+        };
+        for frame_max in [4_096, 8_192, FRAME_MAX, u32::MAX] {
+            let properties = envelope.properties(now(), frame_max).unwrap();
+            let names: Vec<&str> =
+                properties.headers().as_ref().unwrap().inner().keys().map(ShortString::as_str).collect();
+            assert_eq!(names, ["a", header::PROMPT_VERSION, header::SOURCE_DEAD_LETTER, "z"], "{frame_max}");
+        }
     }
 
     fn text_or_none() -> impl Strategy<Value = Option<String>> {
@@ -398,7 +428,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read_again(envelope in envelopes()) {
-            let properties = envelope.properties(now()).unwrap();
+            let properties = envelope.properties(now(), FRAME_MAX).unwrap();
             prop_assert_eq!(Envelope::read(&properties, now()), envelope);
         }
     }

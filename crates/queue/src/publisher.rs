@@ -114,7 +114,7 @@ impl Publisher {
 
         let mut pending = Vec::with_capacity(messages.len());
         for message in messages {
-            pending.push(match prepare(&message.target, &message.envelope) {
+            pending.push(match prepare(&message.target, &message.envelope, slot.frame_max) {
                 Ok(parts) => match timeout_at(deadline, send(&slot.channel, parts, false, &message.body))
                     .await
                 {
@@ -152,10 +152,16 @@ impl Publisher {
         envelope: &Envelope,
         body: &[u8],
     ) -> Result<(), PublishError> {
-        let parts = prepare(target, envelope).map_err(PublishError::Refused)?;
         let wait = self.wait();
         let attempt = async {
             let slot = self.slot().await.map_err(PublishError::Unknown)?;
+            let parts = match prepare(target, envelope, slot.frame_max) {
+                Ok(parts) => parts,
+                Err(error) => {
+                    slot.put_back();
+                    return Err(PublishError::Refused(error));
+                }
+            };
             let confirmation =
                 async { send(&slot.channel, parts, target.mandatory, body).await?.await }.await;
             match confirmation {
@@ -203,7 +209,8 @@ impl Publisher {
                 channel
             }
         };
-        Ok(Slot { channel, pool: &self.inner, _permit: permit })
+        let frame_max = live.connection.configuration().frame_max();
+        Ok(Slot { channel, frame_max, pool: &self.inner, _permit: permit })
     }
 }
 
@@ -217,6 +224,8 @@ impl Inner {
 
 struct Slot<'a> {
     channel: Channel,
+    /// The longest frame that was agreed on, in bytes.
+    frame_max: u32,
     pool: &'a Inner,
     _permit: SemaphorePermit<'a>,
 }
@@ -230,10 +239,10 @@ impl Slot<'_> {
 
 type Parts = (lapin::types::ShortString, lapin::types::ShortString, BasicProperties);
 
-fn prepare(target: &Target, envelope: &Envelope) -> Result<Parts, Error> {
+fn prepare(target: &Target, envelope: &Envelope, frame_max: u32) -> Result<Parts, Error> {
     let exchange = short(&target.exchange, "exchange")?;
     let routing_key = short(&target.routing_key, "routing key")?;
-    Ok((exchange, routing_key, envelope.properties(Utc::now())?))
+    Ok((exchange, routing_key, envelope.properties(Utc::now(), frame_max)?))
 }
 
 #[expect(

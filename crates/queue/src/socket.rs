@@ -34,13 +34,14 @@ pub(crate) async fn connect(
     let kit = Tokio::current();
     let tokio = Runtime::new(kit.clone());
     let runtime = Runtime::new(RuntimeParts::new(kit.clone(), Network(kit)));
+    let wish = uri.query.frame_max.unwrap_or_default();
     let dial = async move |uri: AMQPUri, _: Runtime<RuntimeParts<Tokio, Network>>| {
         let tls = OwnedTLSConfig { cert_chain: authorities.clone(), ..OwnedTLSConfig::default() };
         let stream = tokio::select! {
             stream = uri.connect_with_config_async(tls.as_ref(), &tokio) => stream?,
             () = hang_up.cancelled() => return Err(hung_up().into()),
         };
-        Ok(AsyncTcpStream::Plain(Socket::new(stream, hang_up.clone())))
+        Ok(AsyncTcpStream::Plain(Socket::new(stream, wish, hang_up.clone())))
     };
     Connection::connector(uri, runtime, dial, properties).await
 }
@@ -63,10 +64,10 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
-    fn new(stream: AsyncTcpStream<TokioStream>, hang_up: CancellationToken) -> Self {
+    fn new(stream: AsyncTcpStream<TokioStream>, wish: u32, hang_up: CancellationToken) -> Self {
         Self {
             stream,
-            cleaner: Cleaner::default(),
+            cleaner: Cleaner::new(wish),
             clean: Vec::new(),
             given: 0,
             raw: vec![0; READ].into_boxed_slice(),
@@ -141,6 +142,6 @@ impl Reactor for Network {
         address: SocketAddr,
     ) -> impl Future<Output = io::Result<Socket>> + Send + 'static {
         let connecting = self.0.tcp_connect_addr(address);
-        async move { Ok(Socket::new(AsyncTcpStream::Plain(connecting.await?), CancellationToken::new())) }
+        async move { Ok(Socket::new(AsyncTcpStream::Plain(connecting.await?), 0, CancellationToken::new())) }
     }
 }

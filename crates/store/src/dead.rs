@@ -4,13 +4,13 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::Value;
 use sqlx::postgres::PgArguments;
-use sqlx::{Arguments as _, PgPool};
+use sqlx::{Arguments as _, PgConnection, PgPool};
 use uuid::Uuid;
 
 use crate::review::{Outgoing, TRACES, send};
 use crate::text::{clean, clean_some, json};
 use crate::views::lossy;
-use crate::{DeadSource, DeadStatus, Error, Result, Store};
+use crate::{DeadSource, DeadStatus, Error, Result, Store, generation};
 
 /// The namespace of dead letters' ids.
 const NAMESPACE: Uuid = Uuid::from_u128(0x0d3a_d1e7_7e25_5b5c_8c1f_42d0_9e6b_7a11);
@@ -278,7 +278,9 @@ impl Store {
             if letter.status != DeadStatus::Open {
                 return Ok(Replayed::Settled);
             }
-            let Some((generation, message)) = again(letter) else { return Ok(Replayed::Cut) };
+            let Some(message) = again(letter) else { return Ok(Replayed::Cut) };
+            let generation = generation_of(&mut transaction, &message).await.map_err(&cannot)?;
+            let message = message.asking_for(generation);
             send(&mut transaction, message).await.map_err(&cannot)?;
             sqlx::query(
                 "update groundcrew.dead_letters
@@ -315,29 +317,58 @@ impl Store {
     }
 }
 
-/// The message of a dead letter, one generation above the last; none when not all of it was kept.
-fn again(letter: DeadLetterView) -> Option<(i64, Outgoing)> {
-    let body = letter.body.filter(|body| i64::try_from(body.len()) == Ok(letter.body_bytes))?;
+/// A dead letter that is whole, on its way again.
+struct Again {
+    letter: DeadLetterView,
+    body: Vec<u8>,
+}
+
+/// None when not all of the message was kept.
+fn again(mut letter: DeadLetterView) -> Option<Again> {
+    let body = letter.body.take().filter(|body| i64::try_from(body.len()) == Ok(letter.body_bytes))?;
+    Some(Again { letter, body })
+}
+
+/// The generation that a dead letter asks for: above the one it asked for before, and nobody else's.
+async fn generation_of(connection: &mut PgConnection, again: &Again) -> Result<i64, sqlx::Error> {
+    let letter = &again.letter;
     let before = letter.headers.get("generation").and_then(Value::as_i64).unwrap_or(0);
-    let generation = before + i64::from(letter.replays) + 1;
-    let header = |name: &str| letter.headers.get(name).and_then(Value::as_str);
-    let headers = serde_json::json!({
-        "kinds": letter.kinds,
-        "generation": generation,
-        "reply_to": header("reply_to"),
-        "content_type": header("content_type"),
-        "source_dead_letter": letter.id,
-    });
-    let message = Outgoing {
-        id: Uuid::new_v5(&letter.id, format!("replay {generation}").as_bytes()),
-        audit_id: None,
-        exchange: TRACES,
-        routing_key: letter.lane.clone().unwrap_or_else(|| "normal".to_owned()),
-        correlation_id: header("correlation_id").map(str::to_owned),
-        body,
-        headers: Some(headers),
-    };
-    Some((generation, message))
+    let times = i64::from(letter.replays) + 1;
+    let next = before.saturating_add(times);
+    match (&letter.project, &letter.trace_id) {
+        (Some(project), Some(trace_id)) => {
+            let purpose = format!("dead letter {}, {times}", letter.id);
+            generation::reserve(connection, project, trace_id, &purpose, next).await
+        }
+        // Nothing can have been audited under names that nobody could read.
+        _ => Ok(next),
+    }
+}
+
+impl Again {
+    fn asking_for(self, generation: i64) -> Outgoing {
+        let Self { letter, body } = self;
+        let header = |name: &str| letter.headers.get(name).and_then(Value::as_str);
+        let headers = serde_json::json!({
+            "kinds": letter.kinds,
+            "generation": generation,
+            "reply_to": header("reply_to"),
+            "content_type": header("content_type"),
+            "content_encoding": header("content_encoding"),
+            "prompt_version": header("prompt_version"),
+            "others": letter.headers.get("others"),
+            "source_dead_letter": letter.id,
+        });
+        Outgoing {
+            id: Uuid::new_v5(&letter.id, format!("replay {generation}").as_bytes()),
+            audit_id: None,
+            exchange: TRACES,
+            routing_key: letter.lane.clone().unwrap_or_else(|| "normal".to_owned()),
+            correlation_id: header("correlation_id").map(str::to_owned),
+            body,
+            headers: Some(headers),
+        }
+    }
 }
 
 async fn bury(pool: PgPool, letter: DeadLetter) -> Result<Uuid> {

@@ -10,7 +10,7 @@ use sqlx::{PgConnection, PgPool, Row};
 use uuid::Uuid;
 
 use crate::error::is_data;
-use crate::keep::{OpeningKey, clashing, insert_attempts, insert_traces, lock};
+use crate::keep::{OpeningKey, clashing, insert_attempts, insert_traces, lock, unstored};
 use crate::rows::{
     AuditRow, ClaimRow, EventRow, GateCallRow, OmissionRow, ReviewRow, StoredAttempt, StoredTrace,
     stored_attempts, stored_trace,
@@ -22,11 +22,11 @@ use crate::{Error, OutboxRow, Result, Store, usage};
 pub enum Finished {
     /// Everything of it is durable.
     Committed,
-    /// The audit had ended before; nothing of this ending was written. Also the answer when the same
-    /// ending is written again.
+    /// The audit had ended before; nothing of this ending was written but what its attempts took. Also the answer when
+    /// the same ending is written again, which counts nothing.
     AlreadyEnded,
-    /// Another worker has opened the audit otherwise or made the same attempt. Nothing was written:
-    /// look it up again, and yield.
+    /// Another worker has opened the audit otherwise or made the same attempt. Nothing was written but what the
+    /// attempts took: look it up again, and yield.
     LostRace,
 }
 
@@ -185,10 +185,13 @@ async fn commit(pool: &PgPool, worker: Uuid, endings: &[&Prepared]) -> Result<Ve
         known.into_iter().filter(|ending| outcome(ending) == Finished::Committed).collect();
     let committed: Vec<&Prepared> = new.into_iter().chain(open.iter().copied()).collect();
     let projects: HashMap<Uuid, &str> =
-        committed.iter().map(|ending| (ending.audit.id, ending.audit.project.as_str())).collect();
+        endings.iter().map(|ending| (ending.audit.id, ending.audit.project.as_str())).collect();
     let project = |audit| projects.get(&audit).copied().unwrap_or_default();
     let attempts: Vec<&StoredAttempt> = committed.iter().flat_map(|ending| &ending.attempts).collect();
-    let used = insert_attempts(&mut transaction, &attempts, project).await?;
+    let mut used = insert_attempts(&mut transaction, &attempts, project).await?;
+    let lost = endings.iter().filter(|ending| outcome(ending) != Finished::Committed);
+    let lost: Vec<&StoredAttempt> = lost.flat_map(|ending| &ending.attempts).collect();
+    used.extend(unstored(&mut transaction, &lost, project).await?);
     end_open(&mut transaction, &open).await?;
     insert_findings(&mut transaction, &committed).await?;
     usage::add(&mut transaction, worker, used).await?;

@@ -266,12 +266,22 @@ async fn claim_call(connection: &mut PgConnection, claim: &GateClaim) -> Result<
         }
         None => (0, Vec::new()),
     };
+    // After those, since who reserves a generation holds this one alone.
+    sqlx::query(
+        "select pg_advisory_xact_lock(hashtextextended('groundcrew.generation/' || $1 || '/' || $2, 0))",
+    )
+    .bind(&project)
+    .bind(&trace_id)
+    .execute(&mut *connection)
+    .await?;
     let generation: i64 = sqlx::query_scalar(
         "select greatest(
             (select max(generation) + 1 from groundcrew.audits
              where project = $1 and trace_id = $2 and content_hash = $3 and kind = $4 and repeat = $5),
             (select max(generation) + 1 from groundcrew.gate_calls
              where project = $1 and trace_id = $2 and kind = $4),
+            (select max(generation) + 1 from groundcrew.reserved_generations
+             where project = $1 and trace_id = $2),
             0
         )",
     )

@@ -20,7 +20,7 @@ pub enum Kept {
     /// They are durable.
     Committed,
     /// Another worker has opened the audit otherwise, made the same attempt, or ended the audit.
-    /// Nothing was written: look it up again, and yield.
+    /// Nothing was written but what the attempts took: look it up again, and yield.
     LostRace,
 }
 
@@ -45,10 +45,16 @@ impl Store {
         self.run(move |pool| async move {
             let cannot = Error::cannot("keep attempts");
             let mut transaction = pool.begin().await.map_err(&cannot)?;
-            let kept = keep(&mut transaction, worker, trace, audit, attempts).await.map_err(&cannot)?;
-            if kept == Kept::Committed {
-                transaction.commit().await.map_err(&cannot)?;
+            let project = audit.project.clone();
+            let kept = keep(&mut transaction, worker, trace, audit, &attempts).await.map_err(&cannot)?;
+            if kept == Kept::LostRace {
+                transaction.rollback().await.map_err(&cannot)?;
+                transaction = pool.begin().await.map_err(&cannot)?;
+                let attempts: Vec<&StoredAttempt> = attempts.iter().collect();
+                let used = unstored(&mut transaction, &attempts, |_| &project).await.map_err(&cannot)?;
+                usage::add(&mut transaction, worker, used).await.map_err(&cannot)?;
             }
+            transaction.commit().await.map_err(&cannot)?;
             Ok(kept)
         })
         .await
@@ -62,7 +68,7 @@ async fn keep(
     worker: Uuid,
     trace: StoredTrace,
     audit: AuditRow,
-    attempts: Vec<StoredAttempt>,
+    attempts: &[StoredAttempt],
 ) -> Result<Kept, sqlx::Error> {
     let (id, project) = (audit.id, audit.project.clone());
     if open(connection, &trace, audit).await? == Kept::LostRace {
@@ -239,6 +245,40 @@ pub(crate) async fn clashing<'a>(
     .fetch_all(connection)
     .await?;
     Ok(rows.into_iter().collect())
+}
+
+/// What attempts took that are not stored, since another writer was faster: the judge was asked all the same.
+///
+/// The same attempt written again is stored, and counted with it.
+pub(crate) async fn unstored<'a>(
+    connection: &mut PgConnection,
+    attempts: &[&StoredAttempt],
+    project: impl Fn(Uuid) -> &'a str,
+) -> Result<Vec<Used>, sqlx::Error> {
+    if attempts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = || attempts.iter().map(|attempt| &attempt.row);
+    let places: Vec<i64> = sqlx::query_scalar(
+        "select asked.place
+        from unnest($1::uuid[], $2::int4[], $3::int4[], $4::uuid[])
+            with ordinality as asked (audit_id, unit, number, fingerprint, place)
+        left join lateral (
+            select fingerprint from groundcrew.attempts as stored
+            where stored.audit_id = asked.audit_id and stored.unit = asked.unit
+                and stored.number = asked.number
+            limit 1
+        ) as stored on true
+        where stored.fingerprint is distinct from asked.fingerprint",
+    )
+    .bind(rows().map(|row| row.audit_id).collect::<Vec<_>>())
+    .bind(rows().map(|row| row.unit).collect::<Vec<_>>())
+    .bind(rows().map(|row| row.number).collect::<Vec<_>>())
+    .bind(rows().map(|row| row.fingerprint).collect::<Vec<_>>())
+    .fetch_all(connection)
+    .await?;
+    let row = |place: i64| rows().nth(usize::try_from(place - 1).ok()?);
+    Ok(places.into_iter().filter_map(row).map(|row| Used::of(project(row.audit_id), row)).collect())
 }
 
 /// Writes attempts; those that are there already are the same, see [`clashing`]. Gives what the new ones took:

@@ -24,6 +24,7 @@ mod error;
 mod finish;
 mod fleet;
 mod gate;
+mod generation;
 mod golden;
 mod keep;
 mod label;

@@ -10,6 +10,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::{AssertSqlSafe, PgPool, Postgres};
 use uuid::Uuid;
 
+use crate::usage::added;
 use crate::{Error, Result, Store};
 
 /// Rows that one statement removes.
@@ -269,23 +270,22 @@ impl Store {
     async fn add_up_usage(&self, now: DateTime<Utc>) -> Result<()> {
         let before = now.date_naive().checked_sub_days(Days::new(2)).unwrap_or_default();
         self.run(move |pool| async move {
-            sqlx::query(
+            sqlx::query(concat!(
                 "with old as (
-                    delete from groundcrew.usage where day < $1 and worker <> $2 returning *
-                )
-                insert into groundcrew.usage (project, day, currency, worker, slot, calls, replies, prompt_tokens,
-                    completion_tokens, replies_without_tokens, cost_micros)
-                select project, day, currency, $2, 0, sum(calls), sum(replies), sum(prompt_tokens),
-                    sum(completion_tokens), sum(replies_without_tokens), sum(cost_micros)
-                from old group by project, day, currency
-                on conflict on constraint usage_pkey do update set
-                    calls = usage.calls + excluded.calls,
-                    replies = usage.replies + excluded.replies,
-                    prompt_tokens = usage.prompt_tokens + excluded.prompt_tokens,
-                    completion_tokens = usage.completion_tokens + excluded.completion_tokens,
-                    replies_without_tokens = usage.replies_without_tokens + excluded.replies_without_tokens,
-                    cost_micros = usage.cost_micros + excluded.cost_micros",
-            )
+                        delete from groundcrew.usage where day < $1 and worker <> $2 returning *
+                    )
+                    insert into groundcrew.usage (project, day, currency, worker, slot, calls, replies,
+                        prompt_tokens, completion_tokens, replies_without_tokens, cost_micros)
+                    select project, day, currency, $2, 0, sum(calls), sum(replies),
+                        least(sum(prompt_tokens), 9223372036854775807),
+                        least(sum(completion_tokens), 9223372036854775807),
+                        sum(replies_without_tokens),
+                        case when sum(cost_micros) > 9223372036854775807 then 9223372036854775807
+                            else sum(cost_micros) end
+                    from old group by project, day, currency
+                    on conflict on constraint usage_pkey do update set ",
+                added!()
+            ))
             .bind(before)
             .bind(Uuid::nil())
             .execute(&pool)

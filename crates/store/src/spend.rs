@@ -163,20 +163,20 @@ async fn spent(
     let row: Row = sqlx::query_as(
         "with used as (
             select worker, sum(calls)::int8 as calls, sum(replies)::int8 as replies,
-                sum(prompt_tokens + completion_tokens)::int8 as tokens,
+                sum(prompt_tokens::numeric + completion_tokens) as tokens,
                 sum(replies_without_tokens)::int8 as replies_without_tokens,
                 coalesce(sum(replies) filter (where currency = $4 and currency <> ''), 0)::int8 as priced_replies,
-                coalesce(sum(cost_micros) filter (where currency = $4), 0)::int8 as cost_micros
+                coalesce(sum(cost_micros) filter (where currency = $4), 0) as cost_micros
             from groundcrew.usage where project = $1 and day = $2 group by worker
         )
         select
             coalesce(sum(used.calls), 0)::int8 as calls,
             coalesce(sum(used.calls) filter (where used.worker = $3), 0)::int8 as own_calls,
             coalesce(sum(used.replies), 0)::int8 as replies,
-            coalesce(sum(used.tokens), 0)::int8 as tokens,
+            least(coalesce(sum(used.tokens), 0), 9223372036854775807)::int8 as tokens,
             coalesce(sum(used.replies_without_tokens), 0)::int8 as replies_without_tokens,
             coalesce(sum(used.priced_replies), 0)::int8 as priced_replies,
-            coalesce(sum(used.cost_micros), 0)::int8 as cost_micros,
+            least(coalesce(sum(used.cost_micros), 0), 9223372036854775807)::int8 as cost_micros,
             coalesce((
                 select granted from groundcrew.reservations
                 where project = $1 and day = $2 and worker = $3 and expires_at > now()

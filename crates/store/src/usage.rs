@@ -10,6 +10,25 @@ use uuid::Uuid;
 
 use crate::rows::{AttemptRow, UsageRow};
 
+/// How a row of usage takes another one in. What judges say of themselves may add up to more than the columns hold, and
+/// an error would keep the audit from being stored.
+macro_rules! added {
+    () => {
+        "calls = usage.calls + excluded.calls,
+        replies = usage.replies + excluded.replies,
+        prompt_tokens = least(usage.prompt_tokens::numeric + excluded.prompt_tokens, 9223372036854775807)::int8,
+        completion_tokens =
+            least(usage.completion_tokens::numeric + excluded.completion_tokens, 9223372036854775807)::int8,
+        replies_without_tokens = usage.replies_without_tokens + excluded.replies_without_tokens,
+        cost_micros = case
+            -- least() passes over nulls, and a price that is not known stays so.
+            when usage.cost_micros is not null and excluded.cost_micros is not null
+            then least(usage.cost_micros::numeric + excluded.cost_micros, 9223372036854775807)::int8
+        end"
+    };
+}
+pub(crate) use added;
+
 /// What one attempt took.
 #[derive(Debug, Clone)]
 pub(crate) struct Used {
@@ -75,13 +94,7 @@ pub(crate) async fn add(
     static ADD: LazyLock<String> = LazyLock::new(|| {
         UsageRow::insert(
             &[("slot", "pg_backend_pid()")],
-            "on conflict on constraint usage_pkey do update set
-                calls = usage.calls + excluded.calls,
-                replies = usage.replies + excluded.replies,
-                prompt_tokens = usage.prompt_tokens + excluded.prompt_tokens,
-                completion_tokens = usage.completion_tokens + excluded.completion_tokens,
-                replies_without_tokens = usage.replies_without_tokens + excluded.replies_without_tokens,
-                cost_micros = usage.cost_micros + excluded.cost_micros",
+            concat!("on conflict on constraint usage_pkey do update set ", added!()),
         )
     });
     let rows = sums(worker, used);

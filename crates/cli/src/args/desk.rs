@@ -36,7 +36,7 @@ pub(crate) struct TokenAdd {
     #[arg(long, value_parser = roles())]
     pub(crate) role: Role,
     /// Only for this project; may be given several times. Without it: for every project.
-    #[arg(long = "project", value_name = "PROJECT")]
+    #[arg(long = "project", value_name = "PROJECT", value_parser = super::replay::filled)]
     pub(crate) projects: Vec<String>,
     #[command(flatten)]
     pub(crate) json: Json,

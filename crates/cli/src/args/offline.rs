@@ -106,7 +106,7 @@ pub(crate) struct GoldenExport {
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
     /// Only of this project.
-    #[arg(long)]
+    #[arg(long, value_parser = super::replay::filled)]
     pub(crate) project: Option<String>,
     /// Only reviews that ended at or after this time: 2026-05-04, or 2026-05-04T09:15:00Z.
     #[arg(long, value_name = "TIME", value_parser = super::replay::time)]

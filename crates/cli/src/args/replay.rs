@@ -17,7 +17,7 @@ pub(crate) enum Replay {
 #[derive(Debug, Args)]
 pub(crate) struct Which {
     /// Only of this project.
-    #[arg(long)]
+    #[arg(long, value_parser = filled)]
     pub(crate) project: Option<String>,
     /// Only of this kind.
     #[arg(long, value_parser = kinds())]
@@ -57,7 +57,7 @@ pub(crate) struct ReplayTraces {
     #[command(flatten)]
     pub(crate) which: Which,
     /// The prompt to ask with; needs --kind. Without it each worker takes its current one.
-    #[arg(long, value_name = "VERSION", requires = "kind")]
+    #[arg(long, value_name = "VERSION", requires = "kind", value_parser = filled)]
     pub(crate) prompt: Option<String>,
     /// The queue that they wait in.
     #[arg(long, value_enum, default_value_t = Lane::Bulk)]
@@ -90,4 +90,12 @@ pub(super) fn time(text: &str) -> Result<DateTime<Utc>, String> {
         .ok()
         .or_else(day)
         .ok_or_else(|| "expected a day (2026-05-04) or a time (2026-05-04T09:15:00Z)".to_owned())
+}
+
+/// Reads a text that selects: an empty one would select everything, or nothing.
+pub(super) fn filled(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() {
+        return Err("is empty; say which, or leave the option out".to_owned());
+    }
+    Ok(text.to_owned())
 }

@@ -154,6 +154,9 @@ fn time(time: chrono::DateTime<chrono::Utc>) -> String {
     time.format("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
+/// Why a letter is left alone that is not open.
+const SETTLED: &str = "it was replayed or discarded already; it is open again if it comes back";
+
 /// What became of the dead letters that were asked for.
 #[derive(Debug, Default, Serialize)]
 struct Answer {
@@ -190,7 +193,9 @@ pub(crate) async fn replay(args: &DeadReplay, settings: &Settings) -> Outcome {
 /// The ids that are meant: those that were named, or the open ones that fit.
 async fn which(which: &WhichDead, store: &Store) -> Result<Vec<Uuid>, Failure> {
     if !which.ids.is_empty() {
-        return Ok(which.ids.clone());
+        // One that is named twice is one letter.
+        let mut seen = std::collections::HashSet::new();
+        return Ok(which.ids.iter().copied().filter(|id| seen.insert(*id)).collect());
     }
     let filter = DeadFilter {
         status: Some(DeadStatus::Open),
@@ -206,9 +211,7 @@ async fn replay_one(store: &Store, id: Uuid) -> Result<(), String> {
     match store.dead_replay(id, None).await {
         Ok(Replayed::Sent { .. }) => Ok(()),
         Ok(Replayed::Missing) => Err(missing(id)),
-        Ok(Replayed::Settled) => {
-            Err("it was replayed or discarded already; it is open again if it comes back".to_owned())
-        }
+        Ok(Replayed::Settled) => Err(SETTLED.to_owned()),
         Ok(Replayed::Cut) => {
             Err("only the beginning of this message was kept: it must be sent by its producer again"
                 .to_owned())
@@ -231,18 +234,27 @@ pub(crate) async fn discard(args: &DeadDiscard, settings: &Settings) -> Outcome 
     let mut answer = Answer::default();
     let bar = output::progress(ids.len(), "discarding");
     for id in ids {
-        match store.dead_mark(id, DeadStatus::Discarded, Some(&args.note)).await {
-            Ok(true) => answer.done.push(id),
-            Ok(false) => {
-                answer.failed.push(Failed { id, reason: "there is no dead letter of this id".into() });
-            }
-            Err(error) => answer.failed.push(Failed { id, reason: chain(&error) }),
+        match discard_one(&store, id, &args.note).await {
+            Ok(()) => answer.done.push(id),
+            Err(reason) => answer.failed.push(Failed { id, reason }),
         }
         bar.inc(1);
     }
     bar.finish_and_clear();
     store.close().await;
     conclude(&answer, "discarded", args.json.json)
+}
+
+async fn discard_one(store: &Store, id: Uuid, note: &str) -> Result<(), String> {
+    match store.dead_discard(id, note).await {
+        Ok(true) => Ok(()),
+        Ok(false) => match store.dead_show(id).await {
+            Ok(Some(_)) => Err(SETTLED.to_owned()),
+            Ok(None) => Err(missing(id)),
+            Err(error) => Err(chain(&error)),
+        },
+        Err(error) => Err(chain(&error)),
+    }
 }
 
 fn conclude(answer: &Answer, done: &str, json: bool) -> Outcome {

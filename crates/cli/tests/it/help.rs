@@ -84,6 +84,27 @@ fn wrong_usage_ends_with_code_two() {
     insta::assert_snapshot!(shown);
 }
 
+/// `--reason ""` replayed, or discarded, all that was there.
+#[test]
+fn an_empty_filter_does_not_select_everything() {
+    let call = Call::new();
+    for arguments in [
+        "queue dead replay --reason=",
+        "queue dead replay --project=",
+        "queue dead discard --note x --reason=",
+        "queue dead list --reason=",
+        "replay traces --yes --project=",
+        "replay traces --yes --kind gate --prompt=",
+        "golden export --out x --project=",
+        "review list --project=",
+        "token add x --role viewer --project=",
+    ] {
+        let run = call.run(arguments);
+        assert_eq!(run.code, 2, "{arguments}: {}", run.shown());
+        assert!(run.stderr.contains("is empty; say which"), "{arguments}: {}", run.shown());
+    }
+}
+
 #[test]
 fn commands_that_need_services_say_how_to_name_them() {
     let call = Call::new();

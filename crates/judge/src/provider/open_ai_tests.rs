@@ -140,6 +140,9 @@ fn usage_is_all_or_nothing() {
         json!({}),
         json!({ "prompt_tokens": 10 }),
         json!({ "prompt_tokens": 0, "completion_tokens": 0 }),
+        // What no model could have used.
+        json!({ "prompt_tokens": 9_223_372_036_854_775_807_u64, "completion_tokens": 3 }),
+        json!({ "prompt_tokens": 3, "completion_tokens": 100_000_001 }),
         json!({ "prompt_tokens": -1, "completion_tokens": 3 }),
     ] {
         assert_eq!(usage_of(unknown.clone()), None, "{unknown}");

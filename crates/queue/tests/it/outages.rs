@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use lapin::BasicProperties;
+use lapin::types::{AMQPValue, FieldTable};
 use queue::{Connection, Lane, Next, PublishError, Publisher, Purpose, Settled, Source, State};
 use tokio_util::sync::CancellationToken;
 
@@ -254,4 +256,32 @@ async fn an_id_that_is_not_text_does_not_stop_the_lane() {
     );
     assert_eq!(neighbour.envelope.message_id.as_deref(), Some("neighbour"));
     assert!(!neighbour.redelivered);
+}
+
+/// What the broker adds to a frame of the largest size made one that the client library drops the connection for.
+#[tokio::test(flavor = "multi_thread")]
+async fn headers_that_fill_a_frame_do_not_stop_the_lane() {
+    let vhost = Vhost::new();
+    let process = Process::start(&vhost.settings(|options| options.delivery_limit = 3)).await;
+    // With name, type and lengths a frame of 131,072 bytes.
+    let mut headers = FieldTable::default();
+    headers.insert("big".into(), AMQPValue::LongString("v".repeat(131_000).into()));
+    headers.insert("small".into(), AMQPValue::LongString("kept".into()));
+    let properties = BasicProperties::default();
+    raw::publish(&vhost.url(), "groundcrew.traces", "normal", properties, headers).await;
+    process.publisher.publish(&trace(Lane::Normal, "neighbour")).await.unwrap();
+    let mut consumer = process.consumer(NORMAL).await;
+    let large = process.next(&mut consumer).await;
+    let neighbour = process.next(&mut consumer).await;
+    assert_eq!(large.body, b"{}");
+    let _settled = large.requeue().await.unwrap();
+    let again = process.next(&mut consumer).await;
+    assert_eq!((again.returns, again.envelope.others.text("small").as_deref()), (1, Some("kept")));
+    assert_eq!(again.envelope.others.text("big"), None);
+    assert!(neighbour.is_held() && !neighbour.redelivered, "the connection lives");
+
+    // Parked and back, with what the broker says of where it was.
+    process.publisher.park(&again, 0, &again.envelope).await.unwrap();
+    let _settled = again.ack().await.unwrap();
+    assert_eq!(process.publisher.connection().state(), State::Up);
 }

@@ -14,7 +14,7 @@ use super::lease::{Held, extend, lost};
 use super::seen::{self, Seen};
 use super::{Hold, Unkept};
 use crate::text::{clean, clean_some, decompress};
-use crate::{Error, Result, Store};
+use crate::{Error, Result, Store, generation};
 
 const ACTION: &str = "close a review";
 
@@ -316,12 +316,7 @@ fn in_messages(seen: &Seen, reviewers: &[String]) -> Value {
 async fn retry(connection: &mut PgConnection, hold: &Hold, held: &Held) -> Result<Option<Retry>> {
     let cannot = Error::cannot("ask for an audit again");
     let row = sqlx::query(
-        "select audit.kind, trace.payload, trace.payload_bytes,
-            (
-                select max(each.generation) + 1 from groundcrew.audits as each
-                where each.project = audit.project and each.trace_id = audit.trace_id
-                    and each.content_hash = audit.content_hash and each.kind = audit.kind
-            ) as generation
+        "select audit.project, audit.trace_id, audit.generation, audit.kind, trace.payload, trace.payload_bytes
         from groundcrew.audits as audit
         join groundcrew.traces as trace on trace.id = audit.trace_row
         where audit.id = $1",
@@ -335,7 +330,12 @@ async fn retry(connection: &mut PgConnection, hold: &Hold, held: &Held) -> Resul
     let bytes: i64 = row.try_get("payload_bytes").map_err(&cannot)?;
     let body = decompress(&payload, bytes).map_err(Error::cannot_pack("decompress a stored body"))?;
     let kind: String = row.try_get("kind").map_err(&cannot)?;
-    let generation: i64 = row.try_get("generation").map_err(&cannot)?;
+    let project: String = row.try_get("project").map_err(&cannot)?;
+    let trace_id: String = row.try_get("trace_id").map_err(&cannot)?;
+    let before: i64 = row.try_get("generation").map_err(&cannot)?;
+    let purpose = format!("retry {} {}", hold.item, Uuid::now_v7());
+    let generation = generation::reserve(connection, &project, &trace_id, &purpose, before + 1);
+    let generation = generation.await.map_err(&cannot)?;
     let message = Outgoing {
         id: audit::record::derived_id(hold.item, &format!("retry {generation}")),
         audit_id: Some(held.audit_id),

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use store::Finished;
 
 use crate::fixture::in_database;
-use crate::sample::{key, passed, trace, unjudged};
+use crate::sample::{ending, key, passed, trace, unjudged};
 
 #[tokio::test]
 async fn a_complete_copy_finds_the_incomplete_one_and_the_next_generation() {
@@ -53,6 +53,34 @@ async fn duplicates_are_counted() {
         }
         store.count_duplicate(key(&trace("unknown")).id()).await.unwrap();
         assert_eq!(database.count("select sum(duplicates)::int8 from groundcrew.audits").await, 150);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_generation_is_promised_to_one_purpose_and_no_audit_has_it() {
+    in_database(|_, store| async move {
+        let trace = trace("a");
+        store.finish(&ending(&trace)).await.unwrap();
+        let reserve = async |purpose: &str, not_below| {
+            store.reserve_generation("shop", "a", purpose, not_below).await.unwrap()
+        };
+        assert_eq!([reserve("one", 1).await, reserve("two", 1).await, reserve("one", 1).await], [1, 2, 1]);
+        let mut later = ending(&trace);
+        later.key.generation = 7;
+        later.events.clear();
+        store.finish(&later).await.unwrap();
+        assert_eq!([reserve("three", 0).await, reserve("four", 20).await], [8, 20]);
+        assert_eq!(store.reserve_generation("shop", "never seen", "x", 0).await.unwrap(), 1);
+        // The largest that a header can carry leaves the gaps.
+        later.key.generation = u32::MAX;
+        store.finish(&later).await.unwrap();
+        assert_eq!([reserve("five", 1).await, reserve("six", 1).await], [3, 4]);
+        let all: Vec<_> = (0..20).map(|at| format!("at once {at}")).collect();
+        let at_once = all.iter().map(|purpose| store.reserve_generation("shop", "busy", purpose, 1));
+        let mut reserved: Vec<u32> = join_all(at_once).await.into_iter().map(Result::unwrap).collect();
+        reserved.sort_unstable();
+        assert_eq!(reserved, (1..=20).collect::<Vec<u32>>());
     })
     .await;
 }

@@ -12,7 +12,7 @@ use crate::fixture::{Database, in_database, in_empty_database};
 use crate::sample::{ending, passed, trace};
 
 const DAY: Duration = Duration::from_secs(86_400);
-const RETENTION: Retention = Retention {
+pub const RETENTION: Retention = Retention {
     bodies: DAY.saturating_mul(90),
     outbox: DAY.saturating_mul(7),
     dead_letters: DAY,

@@ -8,6 +8,7 @@ use serde_json::json;
 use store::{Asked, Reserved};
 
 use crate::fixture::{Database, in_database};
+use crate::maintain::RETENTION;
 use crate::sample::{at, attempt, ending, key, opening, record, trace};
 
 const LONG: Duration = Duration::from_secs(600);
@@ -159,6 +160,72 @@ async fn an_alert_is_raised_once_a_day_however_many_workers_notice() {
         let sql = "select count(*) from groundcrew.outbox where routing_key = 'alert.over_budget'";
         assert_eq!(database.count(sql).await, 1);
         other.close().await;
+    })
+    .await;
+}
+
+/// The judge is asked by both writers of a race, and one of them stores nothing.
+#[tokio::test]
+async fn what_the_loser_of_a_race_asked_the_judge_is_counted() {
+    in_database(|database, store| async move {
+        let trace = trace("a");
+        store.finish(&ending(&trace)).await.unwrap();
+        assert_eq!(usage(&database).await, (2, 2, 1_804, Some(8_400)));
+        // Another copy of the delivery, which had an answer of its own.
+        let mut late = ending(&trace);
+        late.attempts[0].started_at += chrono::Duration::seconds(1);
+        assert_eq!(store.finish(&late).await.unwrap(), store::Finished::AlreadyEnded);
+        assert_eq!(
+            usage(&database).await,
+            (3, 3, 2_706, Some(12_600)),
+            "the attempt that both have counts once"
+        );
+
+        let other = crate::sample::trace("b");
+        let mut first = [attempt(1, audit::policy::Class::Format)];
+        store.keep(&key(&other), &opening("one"), &record(&other), &first).await.unwrap();
+        first[0].started_at += chrono::Duration::seconds(1);
+        let kept = store.keep(&key(&other), &opening("two"), &record(&other), &first).await.unwrap();
+        assert_eq!(kept, store::Kept::LostRace);
+        assert_eq!(usage(&database).await, (5, 5, 4_510, Some(21_000)));
+    })
+    .await;
+}
+
+/// One absurd count of tokens made every sum over it fail.
+#[tokio::test]
+async fn absurd_counts_of_tokens_that_are_stored_break_no_sum() {
+    in_database(|database, store| async move {
+        for id in ["a", "b"] {
+            let mut ending = ending(&trace(id));
+            for attempt in &mut ending.attempts {
+                attempt.prompt_tokens = Some(i64::MAX.unsigned_abs());
+                attempt.completion_tokens = Some(i64::MAX.unsigned_abs());
+                attempt.cost_micros = Some(i64::MAX);
+            }
+            store.finish(&ending).await.unwrap();
+        }
+        // As another connection would have written.
+        database.execute("insert into groundcrew.usage select project, day, currency, worker, slot + 1, calls, replies,
+            prompt_tokens, completion_tokens, replies_without_tokens, cost_micros from groundcrew.usage").await;
+        let spent: (i64, i64, i64) = sqlx::query_as(
+            "select calls, prompt_tokens, cost_micros from analytics.spend_daily where currency = 'USD'",
+        )
+        .fetch_one(&database.pool)
+        .await
+        .unwrap();
+        assert_eq!(spent, (8, i64::MAX, i64::MAX));
+        let tokens = Caps { tokens: Some(1_000), ..Caps::default() };
+        assert_eq!(store.reserve(asked(tokens, 10, 0, LONG)).await.unwrap(), Reserved::Refused(Limit::Tokens));
+        assert!(matches!(store.reserve(asked(calls(100), 10, 0, LONG)).await.unwrap(), Reserved::Until(_)));
+        // After the day is over, and before it is removed.
+        let now = at(4 * 86_400);
+        for _ in 0..2 {
+            store.maintain(RETENTION, now, |_| {}).await.unwrap();
+        }
+        let rows = database.count("select count(*) from groundcrew.usage").await;
+        assert_eq!(rows, 1, "the day is added up");
+        assert_eq!(database.count("select prompt_tokens from groundcrew.usage").await, i64::MAX);
     })
     .await;
 }

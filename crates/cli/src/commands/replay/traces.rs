@@ -99,11 +99,13 @@ fn count(answer: &mut Answer, recorded: &Recorded) {
     let cost = &mut answer.last_time;
     for attempt in &recorded.attempts {
         cost.calls += 1;
-        cost.prompt_tokens += attempt.prompt_tokens.unwrap_or_default();
-        cost.completion_tokens += attempt.completion_tokens.unwrap_or_default();
+        cost.prompt_tokens = cost.prompt_tokens.saturating_add(attempt.prompt_tokens.unwrap_or_default());
+        cost.completion_tokens =
+            cost.completion_tokens.saturating_add(attempt.completion_tokens.unwrap_or_default());
         match (attempt.cost_micros, &attempt.currency) {
             (Some(micros), Some(currency)) => {
-                *cost.cost_micros.entry(currency.clone()).or_default() += micros
+                let sum = cost.cost_micros.entry(currency.clone()).or_default();
+                *sum = sum.saturating_add(micros);
             }
             _ => cost.calls_without_price += 1,
         }
@@ -134,7 +136,7 @@ async fn go(args: &ReplayTraces, settings: &Settings, store: &Store, answer: &mu
     let mut filter = super::filter(&args.which, true);
     filter.until.get_or_insert_with(chrono::Utc::now);
     let sent = super::each(store, &filter, args.which.limit, async |recorded| {
-        send(args, &way, recorded, answer).await
+        send(args, &way, store, recorded, answer).await
     })
     .await;
     match way {
@@ -144,12 +146,23 @@ async fn go(args: &ReplayTraces, settings: &Settings, store: &Store, answer: &mu
     sent
 }
 
-async fn send(args: &ReplayTraces, way: &Way, recorded: Recorded, answer: &mut Answer) -> Outcome {
+async fn send(
+    args: &ReplayTraces,
+    way: &Way,
+    store: &Store,
+    recorded: Recorded,
+    answer: &mut Answer,
+) -> Outcome {
     let Recorded { project, trace_id, kind, generation, payload, .. } = recorded;
     let Some(payload) = payload else { return Ok(()) };
-    let generation = generation.saturating_add(1);
+    let id = uuid::Uuid::now_v7();
+    // Promised now: a replay before this one may still wait in its queue.
+    let purpose = format!("replay {id}");
+    let reserved =
+        store.reserve_generation(&project, &trace_id, &purpose, generation.saturating_add(1)).await;
+    let generation = reserved.map_err(services::database)?;
     let done = match way {
-        Way::Queue(publisher) => publish(args, publisher, &kind, generation, payload).await,
+        Way::Queue(publisher) => publish(args, publisher, id, &kind, generation, payload).await,
         Way::Here(_, stop) if stop.is_cancelled() => Err("stopped".into()),
         Way::Here(replayer, stop) => here(args, replayer, stop, &kind, generation, payload).await,
     };
@@ -168,12 +181,13 @@ async fn send(args: &ReplayTraces, way: &Way, recorded: Recorded, answer: &mut A
 async fn publish(
     args: &ReplayTraces,
     publisher: &Publisher,
+    id: uuid::Uuid,
     kind: &str,
     generation: u32,
     body: Vec<u8>,
 ) -> Result<Option<&'static str>, String> {
     let envelope = Envelope {
-        message_id: Some(uuid::Uuid::now_v7().to_string()),
+        message_id: Some(id.to_string()),
         kinds: vec![kind.to_owned()],
         generation,
         prompt_version: args.prompt.clone(),
