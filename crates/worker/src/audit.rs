@@ -236,12 +236,13 @@ async fn already_ended(
     circumstances: &Circumstances<'_>,
     stops: &Stops,
 ) -> Result<Fate, GivenUp> {
+    let abort = &stops.withdrawn;
     if circumstances.is_from_producer() {
         metrics::counter!("groundcrew_duplicates_total").increment(1);
-        persist("counting a duplicate", &stops.withdrawn, || context.store.count_duplicate(key.id())).await?;
+        persist("counting a duplicate", abort, || context.store.count_duplicate(key.id())).await?;
     }
     if let Some(label) = &record.trace.human_label {
-        persist("taking over a label", &stops.withdrawn, || context.store.relabel(key, label)).await?;
+        persist("taking over a label", abort, || context.store.relabel(key, label)).await?;
     }
     Ok(Fate::Ended)
 }
