@@ -4,7 +4,7 @@ use practice::{CannedReply, Fault};
 use queue::{Envelope, Lane};
 use serde_json::{Value, json};
 use testkit::material::{all_grounded, trace};
-use testkit::{PATIENCE, System, wait_until_equal};
+use testkit::{PATIENCE, System, wait_for, wait_until_equal};
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold("\\x".to_owned(), |text, byte| format!("{text}{byte:02x}"))
@@ -200,6 +200,99 @@ async fn a_replayed_dead_letter_is_audited_as_a_new_generation() {
         assert_eq!((&letter["status"], &letter["replays"]), (&json!("replayed"), &json!(1)), "{letter}");
         assert_ne!(letter["settled_at"], Value::Null);
     }
+}
+
+/// A replay went out under the current prompt and without the producer's headers.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replayed_dead_letter_has_the_prompt_version_and_the_headers_that_it_came_with() {
+    let system = listening().await;
+    let headers = json!({
+        "groundcrew-prompt-version": "faithfulness-2099", "tenant": "blue", "hops": 7, "deep": { "list": [true] },
+    });
+    let properties = json!({ "headers": headers, "content_encoding": "identity", "correlation_id": "c-1" });
+    system.vhost.publish(queue::exchange::TRACES, "norml", properties, &trace("t").bytes()).await;
+    let _worker = system.worker().await;
+    let letters = system.dead_letters("unroutable", 1).await;
+    assert_eq!(letters[0]["headers"]["prompt_version"], "faithfulness-2099", "{}", letters[0]);
+    system.vhost.tap("test.again", queue::exchange::TRACES, "#").await;
+    let (code, printed) = system.program(&["queue", "dead", "replay", "--all"]).run().await;
+    assert_eq!(code, Some(0), "{printed}");
+    let seen =
+        wait_for("the replay", PATIENCE, async || system.vhost.peek("test.again").await.into_iter().next())
+            .await;
+    for name in ["groundcrew-prompt-version", "tenant", "hops", "deep"] {
+        assert_eq!(seen.headers[name], headers[name], "{name}: {}", seen.headers);
+    }
+    assert_eq!(seen.headers["groundcrew-generation"], json!(1));
+    assert_eq!(seen.correlation_id.as_deref(), Some("c-1"));
+}
+
+/// A letter that was discarded could be replayed, and one that was replayed discarded; a second note replaced the first.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_settled_dead_letter_is_left_alone_and_one_named_twice_counts_once() {
+    let system = listening().await;
+    let worker = system.worker().await;
+    for id in ["unwanted", "wanted"] {
+        system.vhost.publish(queue::exchange::TRACES, "norml", json!({}), &trace(id).bytes()).await;
+    }
+    let letters = system.dead_letters("unroutable", 2).await;
+    let id = |trace_id: &str| {
+        let letter = letters.iter().find(|letter| letter["trace_id"] == trace_id).unwrap();
+        letter["id"].as_str().unwrap().to_owned()
+    };
+    let call = async |arguments: &[&str]| {
+        let arguments: Vec<&str> = ["queue", "dead"].iter().chain(arguments).copied().collect();
+        system.program(&arguments).run().await
+    };
+    let (unwanted, wanted) = (id("unwanted"), id("wanted"));
+    let (code, printed) = call(&["discard", &unwanted, "--note", "first"]).await;
+    assert_eq!(code, Some(0), "{printed}");
+    for arguments in [&["discard", &unwanted, "--note", "second"][..], &["replay", &unwanted]] {
+        let (code, printed) = call(arguments).await;
+        assert_eq!(code, Some(1), "{printed}");
+        assert!(printed.contains("replayed or discarded already"), "{printed}");
+    }
+    let (code, printed) = call(&["replay", &wanted, &wanted, &wanted]).await;
+    assert!(code == Some(0) && printed.contains("1 replayed, 0 not"), "{printed}");
+    let (code, printed) = call(&["discard", &wanted, "--note", "late"]).await;
+    assert_eq!(code, Some(1), "{printed}");
+    let nobody = uuid::Uuid::nil().to_string();
+    let (code, printed) = call(&["discard", &nobody, "--note", "late"]).await;
+    assert!(code == Some(1) && printed.contains("there is no dead letter"), "{printed}");
+
+    system.ended("wanted").await;
+    worker.stop(PATIENCE).await;
+    for letter in system.dead_letters("unroutable", 2).await {
+        let expected = match letter["trace_id"].as_str() {
+            Some("unwanted") => (json!("discarded"), json!("first"), json!(0)),
+            _ => (json!("replayed"), Value::Null, json!(1)),
+        };
+        assert_eq!(
+            (&letter["status"], &letter["note"], &letter["replays"]),
+            (&expected.0, &expected.1, &expected.2)
+        );
+    }
+    assert!(system.audits("unwanted").await.is_empty());
+}
+
+/// A trace had been judged again meanwhile, so that the letter's replay was taken for a duplicate of that.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dead_letter_of_a_trace_that_was_judged_again_is_audited_all_the_same() {
+    let system = listening().await;
+    let worker = system.worker().await;
+    system.publish(&trace("t")).await;
+    system.ended("t").await;
+    system.vhost.publish(queue::exchange::TRACES, "norml", json!({}), &trace("t").bytes()).await;
+    system.dead_letters("unroutable", 1).await;
+    let (code, printed) = system.program(&["replay", "traces", "--yes"]).run().await;
+    assert_eq!(code, Some(0), "{printed}");
+    system.ended_times("t", 2).await;
+    let (code, printed) = system.program(&["queue", "dead", "replay", "--all"]).run().await;
+    assert_eq!(code, Some(0), "{printed}");
+    let audits = system.ended_times("t", 3).await;
+    let generations: Vec<_> = audits.iter().map(|audit| &audit["generation"]).collect();
+    assert_eq!(generations, [&json!(0), &json!(1), &json!(2)]);
+    worker.stop(PATIENCE).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,9 @@
 //! Texts that want to be more than data.
 
-use practice::CannedReply;
+use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
+use lapin::types::{AMQPValue, FieldTable};
+use lapin::{BasicProperties, ConnectionProperties};
+use practice::{CannedReply, Fault};
 use serde_json::{Value, json};
 use testkit::material::{TraceBuilder, all_grounded, grounded, reply, trace};
 use testkit::{PATIENCE, System, wait_until_equal};
@@ -192,4 +195,48 @@ async fn one_enormous_sentence_ends_and_lets_its_neighbours_pass() {
     })
     .await;
     system.outbox_empty().await;
+}
+
+/// Publishes as a stranger does, with headers that the fleet's own publisher would leave out.
+async fn publish_with_headers(system: &System, body: &[u8], headers: FieldTable) {
+    let url = system.vhost.url(None);
+    let connection = lapin::Connection::connect(&url, ConnectionProperties::default()).await.unwrap();
+    let channel = connection.create_channel().await.unwrap();
+    channel.confirm_select(ConfirmSelectOptions::default()).await.unwrap();
+    let properties = BasicProperties::default().with_delivery_mode(2).with_headers(headers);
+    let (exchange, options) = (queue::exchange::TRACES.into(), BasicPublishOptions::default());
+    #[expect(clippy::disallowed_methods, reason = "a producer that is not one of ours")]
+    let confirm = channel.basic_publish(exchange, "normal".into(), options, body, properties).await.unwrap();
+    assert!(confirm.await.unwrap().is_ack());
+    connection.close(200, "OK".into()).await.unwrap();
+}
+
+/// One such message stopped every lane, for ever: the broker adds to headers until they are longer than a frame.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_whose_headers_fill_a_frame_is_audited_and_nobody_is_cut_off() {
+    let broken = || CannedReply::fault(Fault::Status500);
+    let parked = [broken(), broken(), broken(), CannedReply::content(all_grounded())];
+    let system = System::builder()
+        .replies("full", parked.clone())
+        .replies("version", parked)
+        .replies("beside", [CannedReply::content(all_grounded())])
+        .start()
+        .await;
+    let worker = system.worker().await;
+    let text = |length: usize| AMQPValue::LongString("v".repeat(length).into());
+    let mut full = FieldTable::default();
+    full.insert("big".into(), text(131_000));
+    full.insert("tenant".into(), text(4));
+    publish_with_headers(&system, &trace("full").bytes(), full).await;
+    let mut version = FieldTable::default();
+    version.insert("groundcrew-moved-from".into(), text(90_000));
+    version.insert("groundcrew-source-dead-letter".into(), text(40_000));
+    publish_with_headers(&system, &trace("version").bytes(), version).await;
+    system.publish(&trace("beside")).await;
+
+    for id in ["full", "version", "beside"] {
+        assert_eq!(system.ended(id).await["disposition"], "passed", "{id}");
+    }
+    assert_eq!(system.vhost.redelivered().await, 0, "no connection was lost");
+    worker.stop(PATIENCE).await;
 }

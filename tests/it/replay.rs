@@ -159,3 +159,33 @@ async fn traces_are_judged_again_here_under_the_wanted_prompt_without_a_worker()
     assert_eq!(versions.await, [format!("{version} faithfulness-again")]);
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+/// Both asked for the generation after the last one that had ended, and only one of them was judged.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_replays_that_wait_in_the_queue_are_two_generations() {
+    const TRACES: usize = 3;
+    let system = System::builder()
+        .judged(|judge| judge.canned_default = Some(all_grounded().to_string()))
+        .start()
+        .await;
+    let worker = system.worker().await;
+    let ids: Vec<String> = (0..TRACES).map(|at| format!("t-{at}")).collect();
+    for id in &ids {
+        system.publish(&trace(id)).await;
+        system.ended(id).await;
+    }
+    // As if the fleet were paused.
+    worker.stop(PATIENCE).await;
+    for _ in 0..2 {
+        let (code, log) = system.program(&["replay", "traces", "--yes"]).run().await;
+        assert!(code == Some(0) && log.contains("sent to lane bulk: 3, not: 0"), "{log}");
+    }
+    let worker = system.worker().await;
+    for id in &ids {
+        let audits = system.ended_times(id, 3).await;
+        let generations: Vec<_> = audits.iter().map(|audit| &audit["generation"]).collect();
+        assert_eq!(generations, [&json!(0), &json!(1), &json!(2)], "{id}");
+        assert_eq!(system.judge.calls(id).received, 3, "{id}");
+    }
+    worker.stop(PATIENCE).await;
+}

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use audit::spend::{Caps, OverCap};
-use testkit::material::trace;
+use testkit::material::{all_grounded, trace};
 use testkit::{PATIENCE, System, wait_until_equal};
-use worker::SpendSettings;
+use worker::{Lanes, SpendSettings};
 
 async fn count(system: &System, sql: &'static str) -> i64 {
     sqlx::query_scalar(sql).fetch_one(&system.database.pool).await.unwrap()
@@ -85,5 +85,46 @@ async fn what_a_killed_worker_had_reserved_is_used_by_others_and_the_rest_waits_
     .await;
     assert_eq!((count(&system, USED).await, count(&system, OVER).await), (30, 0));
     assert_eq!(count(&system, ATTEMPTS).await, 30);
+    worker.stop(PATIENCE).await;
+}
+
+/// Deliveries that the broker had taken back stayed in work and asked the judge as well; only one of the replies counted.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_delivery_that_is_lost_begins_no_call_and_what_was_asked_is_counted() {
+    const TRACES: usize = 8;
+    let system = System::builder()
+        .judged(|judge| {
+            judge.canned_default = Some(all_grounded().to_string());
+            judge.latency_ms = 1_500;
+        })
+        .tuned(|tuning| {
+            tuning.concurrency = 1;
+            tuning.caps = Caps { calls: Some(12), ..Caps::default() };
+        })
+        .start()
+        .await;
+    // All of them are in work, and wait for the judge's one place.
+    let worker =
+        system.worker_with(|settings| settings.lanes = Lanes { urgent: 0, normal: 8, bulk: 0 }).await;
+    for number in 0..TRACES {
+        system.publish(&trace(&format!("t-{number}"))).await;
+    }
+    for asked in [1, 3] {
+        wait_until_equal("a call in flight", PATIENCE, true, async || {
+            system.judge.total_calls().received >= asked
+        })
+        .await;
+        system.to_broker.cut();
+        system.consumers(1).await;
+    }
+    wait_until_equal("ended audits", PATIENCE, 8, async || count(&system, ENDED).await).await;
+    assert_eq!(count(&system, OVER).await, 0);
+    let calls = i64::try_from(system.judge.total_calls().received).unwrap();
+    // One of each of the two losses had begun, and is asked about again by the next holder.
+    assert!((8..=10).contains(&calls), "{calls} calls for 8 traces");
+    wait_until_equal("usage is what the judge was asked", PATIENCE, calls, async || {
+        count(&system, USED).await
+    })
+    .await;
     worker.stop(PATIENCE).await;
 }

@@ -20,6 +20,7 @@ pub struct Durable<'a> {
     purses: &'a Purses,
     project: &'a Project,
     abort: &'a CancellationToken,
+    withdrawn: Option<&'a CancellationToken>,
     /// Whether a cap put the audit off.
     deferred: AtomicBool,
 }
@@ -32,7 +33,13 @@ impl<'a> Durable<'a> {
         project: &'a Project,
         abort: &'a CancellationToken,
     ) -> Self {
-        Self { store, purses, project, abort, deferred: AtomicBool::new(false) }
+        Self { store, purses, project, abort, withdrawn: None, deferred: AtomicBool::new(false) }
+    }
+
+    /// The same for a run that may be withdrawn: then it waits for no further call either.
+    #[must_use]
+    pub fn unless(self, withdrawn: &'a CancellationToken) -> Self {
+        Self { withdrawn: Some(withdrawn), ..self }
     }
 
     /// Whether a cap put the audit off.
@@ -65,7 +72,8 @@ impl Sink for Durable<'_> {
     }
 
     async fn allow(&self, key: &AuditKey) -> Result<Allowance, SinkError> {
-        match self.purses.take(self.store, &key.project, self.project, self.abort).await {
+        let stop = self.withdrawn.unwrap_or(self.abort);
+        match self.purses.take(self.store, &key.project, self.project, stop).await {
             Ok(Permit::Granted) => Ok(Allowance::Granted),
             Ok(Permit::Refused(limit)) => {
                 let reason = format!("the project is over its cap: {}", limit.in_words());

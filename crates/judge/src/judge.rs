@@ -142,24 +142,28 @@ impl Judge {
         trace_id: &str,
         stop: &CancellationToken,
     ) -> Result<Reply, JudgeError> {
-        self.ask_as(Urgency::Normal, body, trace_id, stop).await
+        self.ask_as(Urgency::Normal, body, trace_id, &CancellationToken::new(), stop).await
     }
 
-    /// Asks once, before or after those who wait, as the urgency says.
+    /// Asks once, before or after those who wait, as the urgency says. Once `withdrawn` is cancelled the call does not
+    /// begin; one that has begun is paid for, so it ends.
     ///
     /// # Errors
     /// As [`Judge::ask`]; [`Class::Throttle`] as well when the limits left no room for five minutes.
+    /// [`Class::Interrupted`] when it was withdrawn.
     pub async fn ask_as(
         &self,
         urgency: Urgency,
         body: Bytes,
         trace_id: &str,
+        withdrawn: &CancellationToken,
         stop: &CancellationToken,
     ) -> Result<Reply, JudgeError> {
         let shared = &*self.shared;
         // Looked at before the queue, so that nobody waits for a slot only to be refused.
         shared.breaker.check().map_err(|refused| self.refused(refused))?;
-        let turn = timeout(TURN_PATIENCE, shared.limiter.acquire(urgency, body.len(), stop)).await;
+        let turn = shared.limiter.acquire(urgency, body.len(), withdrawn, stop);
+        let turn = timeout(TURN_PATIENCE, turn).await;
         let slot = match turn {
             Ok(Some(slot)) => slot,
             Ok(None) => return Err(self.interrupted(None)),

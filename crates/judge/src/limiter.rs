@@ -86,16 +86,18 @@ impl Limiter {
         (state.controller.limit() + state.debt).saturating_sub(self.semaphore.available_permits())
     }
 
-    /// Waits until a call with so large a body may go. None when `stop` was cancelled first.
+    /// Waits until a call with so large a body may go. None when it was withdrawn, or everything stopped, before that.
     pub(crate) async fn acquire(
         self: &Arc<Self>,
         urgency: Urgency,
         body_bytes: usize,
+        withdrawn: &CancellationToken,
         stop: &CancellationToken,
     ) -> Option<Slot> {
         tokio::select! {
             biased;
             () = stop.cancelled() => None,
+            () = withdrawn.cancelled() => None,
             slot = self.take(urgency, body_bytes) => slot,
         }
     }
@@ -213,7 +215,10 @@ mod tests {
     }
 
     async fn slot(limiter: &Arc<Limiter>) -> Slot {
-        limiter.acquire(Urgency::Normal, 0, &CancellationToken::new()).await.unwrap()
+        limiter
+            .acquire(Urgency::Normal, 0, &CancellationToken::new(), &CancellationToken::new())
+            .await
+            .unwrap()
     }
 
     async fn slots(limiter: &Arc<Limiter>, count: usize) -> Vec<Slot> {
@@ -323,7 +328,9 @@ mod tests {
             tokio::time::sleep(Duration::from_secs(5)).await;
             canceller.cancel();
         });
-        assert!(limiter.acquire(Urgency::Urgent, 0, &stop).await.is_none());
+        let never = CancellationToken::new();
+        assert!(limiter.acquire(Urgency::Urgent, 0, &never, &stop).await.is_none());
+        assert!(limiter.acquire(Urgency::Urgent, 0, &stop, &never).await.is_none(), "or withdrawn");
     }
 
     #[tokio::test(start_paused = true)]
@@ -334,7 +341,8 @@ mod tests {
             .map(|_| {
                 let limiter = Arc::clone(&limiter);
                 tokio::spawn(async move {
-                    let slot = limiter.acquire(Urgency::Bulk, 0, &CancellationToken::new()).await;
+                    let never = CancellationToken::new();
+                    let slot = limiter.acquire(Urgency::Bulk, 0, &never, &never).await;
                     tokio::time::sleep(LATENCY).await;
                     drop(slot);
                 })
@@ -343,7 +351,7 @@ mod tests {
         tokio::task::yield_now().await;
         let stop = CancellationToken::new();
         let begun = tokio::time::Instant::now();
-        let mut urgent = Box::pin(limiter.acquire(Urgency::Urgent, 0, &stop));
+        let mut urgent = Box::pin(limiter.acquire(Urgency::Urgent, 0, &stop, &stop));
         assert!((&mut urgent).now_or_never().is_none());
         drop(held);
         drop(urgent.await.unwrap());

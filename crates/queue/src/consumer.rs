@@ -44,6 +44,9 @@ pub struct Consumer {
     look_at: Instant,
 }
 
+/// How soon the loss of a channel is noticed on which nothing is read any more.
+const LOOK: Duration = Duration::from_millis(200);
+
 /// What [`Consumer::next`] has to say.
 #[derive(Debug)]
 pub enum Next {
@@ -62,6 +65,28 @@ struct Subscription {
     prefetch: u16,
     /// Deliveries that came by it and are not settled.
     held: Arc<AtomicUsize>,
+    /// Cancelled when its channel is lost, and with it every delivery that came by it.
+    lost: CancellationToken,
+}
+
+/// Cancels the token it gives when the channel is lost. A consumer that reads hears of it by itself; one that pauses,
+/// or is gone while its deliveries are still in work, does not.
+fn watch(channel: &Channel, held: &Arc<AtomicUsize>) -> CancellationToken {
+    let lost = CancellationToken::new();
+    // No handle of the channel, which would keep it open; the count lives as long as subscription and deliveries do.
+    let (token, status, held) = (lost.clone(), channel.status().clone(), Arc::downgrade(held));
+    tokio::spawn(async move {
+        while held.strong_count() > 0 {
+            tokio::select! {
+                () = token.cancelled() => return,
+                () = tokio::time::sleep(LOOK) => {}
+            }
+            if !status.connected() {
+                token.cancel();
+            }
+        }
+    });
+    lost
 }
 
 /// A channel on which a subscription is being made. When that fails, takes too long, or its caller goes on to something
@@ -236,7 +261,9 @@ impl Consumer {
             .await
             .map_err(|error| Error::broker("consume", error))?;
         unfinished.0 = None;
-        Ok(Subscription { channel, stream, since: Instant::now(), prefetch, held: Arc::default() })
+        let held = Arc::default();
+        let lost = watch(&channel, &held);
+        Ok(Subscription { channel, stream, since: Instant::now(), prefetch, held, lost })
     }
 
     async fn resubscribe(&mut self) -> Result<(), Error> {
@@ -311,8 +338,14 @@ impl Consumer {
     }
 
     fn lost(&mut self, reason: &str) {
-        if self.subscription.take().is_some_and(|subscription| subscription.since.elapsed() >= STEADY) {
-            self.delay.reset();
+        if let Some(subscription) = self.subscription.take() {
+            // A queue that was deleted ends the stream and leaves the channel.
+            if !subscription.channel.status().connected() {
+                subscription.lost.cancel();
+            }
+            if subscription.since.elapsed() >= STEADY {
+                self.delay.reset();
+            }
         }
         self.not_before = Some(Instant::now() + self.delay.next_pause());
         self.warn_once(reason);
@@ -329,7 +362,11 @@ impl Consumer {
         let subscription = self.subscription.as_ref()?;
         let channel = subscription.channel.clone();
         let held = Held::new(&subscription.held);
-        delivery.acker.usable().then(|| Delivery::new(delivery, self.source, channel, self.wait(), held))
+        let lost = subscription.lost.clone();
+        delivery
+            .acker
+            .usable()
+            .then(|| Delivery::new(delivery, self.source, channel, self.wait(), held, lost))
     }
 
     fn take_buffered(&mut self) -> Option<Delivery> {

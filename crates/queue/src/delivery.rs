@@ -9,6 +9,7 @@ use lapin::Channel;
 use lapin::options::{BasicAckOptions, BasicNackOptions};
 use lapin::types::{AMQPValue, FieldTable};
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
 use crate::headers::{Envelope, integer, seconds, text};
@@ -39,6 +40,7 @@ pub struct Delivery {
     /// key is bound to nothing.
     pub death: Option<Death>,
     receipt: Receipt,
+    lost: CancellationToken,
 }
 
 /// The most recent time that a queue gave up on a message.
@@ -94,6 +96,13 @@ impl Delivery {
         self.receipt.acker.usable()
     }
 
+    /// Cancelled soon after the broker took the delivery back, by the loss of its channel: somebody else gets it, and
+    /// nothing new should begin for it here.
+    #[must_use]
+    pub fn lost(&self) -> &CancellationToken {
+        &self.lost
+    }
+
     /// Tells the broker to forget the message. Only call it once everything it caused is durable.
     ///
     /// # Errors
@@ -116,6 +125,7 @@ impl Delivery {
         channel: Channel,
         wait: Duration,
         held: Held,
+        lost: CancellationToken,
     ) -> Self {
         let headers = delivery.properties.headers().as_ref();
         Self {
@@ -129,6 +139,7 @@ impl Delivery {
             death: headers.and_then(Death::read),
             body: delivery.data,
             receipt: Receipt { acker: delivery.acker, wait, channel, _held: held },
+            lost,
         }
     }
 }

@@ -77,12 +77,15 @@ pub struct GateAsked {
 }
 
 /// How soon a run is wanted, and how long it may take.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Terms {
     /// Before or after which other calls the judge is asked.
     pub urgency: Urgency,
     /// No call of the judge begins after this time: the run is handed back, with what it has. None for no limit.
     pub until: Option<Instant>,
+    /// Cancelled when nobody wants this run any more: no call of the judge begins after that. One that has begun ends,
+    /// since it is paid for, and is kept; then the run is [`Run::Interrupted`], unless that was its last call.
+    pub withdrawn: CancellationToken,
     /// Whether somebody waits for the end: then the audit is neither parked nor handed back. What cannot be judged now
     /// ends `judge_unavailable`, and so does what is stopped, with the call that was cut off among its attempts.
     pub is_waited_for: bool,
@@ -106,7 +109,7 @@ pub enum Run {
     },
     /// Another worker is ahead with this audit: read again what is known.
     Yielded,
-    /// The stop token was cancelled; nothing uncommitted is lost.
+    /// The stop token was cancelled, or the run was withdrawn; nothing uncommitted is lost.
     Interrupted,
 }
 

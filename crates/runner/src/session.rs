@@ -108,6 +108,9 @@ impl Session<'_> {
                     Kept::LostRace => return Ok(Run::Yielded),
                 }
             }
+            if self.terms.withdrawn.is_cancelled() {
+                return self.interrupted(Vec::new(), sink).await;
+            }
             if self.terms.until.is_some_and(|until| until <= Instant::now()) {
                 let reason = "the delivery was in work for as long as it may be; it goes on later".to_owned();
                 return self.hand_back(Vec::new(), false, (reason, None), sink).await;
@@ -132,6 +135,7 @@ impl Session<'_> {
                 let delay = delays.next_delay();
                 tokio::select! {
                     () = stop.cancelled() => {}
+                    () = self.terms.withdrawn.cancelled() => {}
                     () = tokio::time::sleep(delay) => continue,
                 }
             } else if self.pass_on(&mut turn, class, &reason) {
@@ -141,7 +145,12 @@ impl Session<'_> {
             } else if refused && probes < PROBES {
                 // Another call is finding out whether the judge is back; its outcome is near.
                 probes += 1;
-                if turn.judge().wait_for_probe(stop).await && !stop.is_cancelled() {
+                let withdrawn = &self.terms.withdrawn;
+                let may_ask = tokio::select! {
+                    () = withdrawn.cancelled() => false,
+                    may_ask = turn.judge().wait_for_probe(stop) => may_ask,
+                };
+                if may_ask && !stop.is_cancelled() {
                     continue;
                 }
             }
@@ -285,8 +294,8 @@ impl Session<'_> {
             started_at: Utc::now(),
             request: request.clone(),
         };
-        let urgency = self.terms.urgency;
-        match judge.ask_as(urgency, request, &trace.trace_id, stop).await {
+        let Terms { urgency, withdrawn, .. } = &self.terms;
+        match judge.ask_as(*urgency, request, &trace.trace_id, withdrawn, stop).await {
             Ok(reply) => {
                 let attempt = call.replied(reply);
                 self.runner.warn_about_model(&attempt);

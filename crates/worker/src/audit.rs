@@ -35,6 +35,22 @@ impl Circumstances<'_> {
     }
 }
 
+/// What cuts the work on a delivery short.
+#[derive(Debug)]
+pub(crate) struct Stops {
+    /// The broker has taken the delivery back, or the worker gives up: nothing begins any more that is not paid for.
+    pub(crate) withdrawn: CancellationToken,
+    /// The worker gives up: calls end, and nothing waits for a service.
+    pub(crate) abort: CancellationToken,
+}
+
+impl Stops {
+    /// Those of a delivery that is held.
+    pub(crate) fn new(abort: &CancellationToken) -> Self {
+        Self { withdrawn: abort.child_token(), abort: abort.clone() }
+    }
+}
+
 /// What became of one kind.
 #[derive(Debug)]
 pub(crate) enum Fate {
@@ -42,7 +58,7 @@ pub(crate) enum Fate {
     Ended,
     /// It has to be tried again later, and not before `until` if that is known.
     Parked { advance: bool, reason: String, until: Option<DateTime<Utc>> },
-    /// The worker stops; the delivery goes back.
+    /// The worker stops, or does not hold the delivery any more: it goes back.
     HandedBack,
     /// Something of ours failed in a way that trying again cannot mend at once.
     Failed(String),
@@ -54,11 +70,11 @@ pub(crate) async fn settle(
     kind: Kind,
     record: &Arc<TraceRecord>,
     circumstances: &Circumstances<'_>,
-    abort: &CancellationToken,
+    stops: &Stops,
 ) -> Fate {
     let mut fate = Fate::Ended;
     for repeat in 0..context.settings.repeats(kind) {
-        match settle_run(context, kind, repeat, record, circumstances, abort).await {
+        match settle_run(context, kind, repeat, record, circumstances, stops).await {
             Fate::Ended => {}
             // A later run may well succeed, or be over already.
             parked @ Fate::Parked { .. } => fate = parked,
@@ -75,9 +91,9 @@ async fn settle_run(
     repeat: u32,
     record: &Arc<TraceRecord>,
     circumstances: &Circumstances<'_>,
-    abort: &CancellationToken,
+    stops: &Stops,
 ) -> Fate {
-    match attempt(context, kind, repeat, record, circumstances, abort).await {
+    match attempt(context, kind, repeat, record, circumstances, stops).await {
         Ok(fate) => fate,
         Err(GivenUp::Stopped) => Fate::HandedBack,
         Err(GivenUp::Failed(error)) => Fate::Failed(chain(&error)),
@@ -90,7 +106,7 @@ async fn attempt(
     repeat: u32,
     record: &Arc<TraceRecord>,
     circumstances: &Circumstances<'_>,
-    abort: &CancellationToken,
+    stops: &Stops,
 ) -> Result<Fate, GivenUp> {
     let project = context.settings.project(&record.trace.project);
     let is_complete = || {
@@ -105,15 +121,10 @@ async fn attempt(
         generation: circumstances.generation,
         repeat,
     };
-    let known = loop {
-        let found = persist("looking up an audit", abort, || context.store.lookup(key.clone())).await?;
-        match found {
-            // A complete copy follows an incomplete one: that is a new audit of the same content.
-            Known::Ended { disposition: Disposition::Incomplete } if is_complete() => key.generation += 1,
-            Known::Ended { .. } => return already_ended(context, &key, record, circumstances, abort).await,
-            known => break known,
-        }
-    };
+    let known = look_up(context, &mut key, is_complete, stops).await?;
+    if let Known::Ended { .. } = known {
+        return already_ended(context, &key, record, circumstances, stops).await;
+    }
     let (opening, attempts) = match known {
         Known::Open { opening, attempts } => (Some(opening), attempts),
         _ => match wanted_opening(context, kind, record, circumstances) {
@@ -121,7 +132,7 @@ async fn attempt(
             Err(error) => return Ok(Fate::Failed(chain(&error))),
         },
     };
-    let gate = gate::asked(context, project, &key, record, circumstances, abort).await?;
+    let gate = gate::asked(context, project, &key, record, circumstances, &stops.withdrawn).await?;
     let delivery = Delivery {
         key: key.clone(),
         trace: Arc::clone(record),
@@ -134,12 +145,14 @@ async fn attempt(
         policy: context.settings.policy(kind),
         gate,
     };
-    let sink = Durable::new(&context.store, &context.purses, project, abort);
-    match context.runner.run_on(delivery, circumstances.terms, &sink, abort).await {
+    let sink = Durable::new(&context.store, &context.purses, project, &stops.abort);
+    let sink = sink.unless(&stops.withdrawn);
+    let terms = Terms { withdrawn: stops.withdrawn.clone(), ..circumstances.terms.clone() };
+    match context.runner.run_on(delivery, terms, &sink, &stops.abort).await {
         Ok(Run::Ended(ending)) => {
             let (mut tries, mut leased) = (0_u32, Instant::now());
             let lease = context.settings.relay.lease;
-            let finished = persist("committing an audit", abort, || {
+            let finished = persist("committing an audit", &stops.abort, || {
                 (tries, leased) = (tries + 1, Instant::now());
                 context.store.finish_in_hand(&ending, lease)
             });
@@ -152,7 +165,7 @@ async fn attempt(
                     context.relay.hand_over(messages, leased + lease);
                     Ok(Fate::Ended)
                 }
-                Finished::AlreadyEnded => already_ended(context, &key, record, circumstances, abort).await,
+                Finished::AlreadyEnded => already_ended(context, &key, record, circumstances, stops).await,
                 Finished::LostRace => Ok(yielded()),
             }
         }
@@ -165,8 +178,38 @@ async fn attempt(
         }
         Ok(Run::Yielded) => Ok(yielded()),
         Ok(Run::Interrupted) => Ok(Fate::HandedBack),
-        Err(RunError::Sink(_)) if abort.is_cancelled() => Ok(Fate::HandedBack),
+        Err(RunError::Sink(_)) if stops.withdrawn.is_cancelled() => Ok(Fate::HandedBack),
         Err(error) => Ok(Fate::Failed(chain(&error))),
+    }
+}
+
+/// What is known of the audit that a delivery asks for, whose key is brought up to date.
+///
+/// A complete copy that follows an incomplete one is a new audit of the same content. Its generation is reserved:
+/// somebody may have been promised the next one for an audit that is still on its way.
+async fn look_up(
+    context: &Context,
+    key: &mut AuditKey,
+    is_complete: impl Fn() -> bool,
+    stops: &Stops,
+) -> Result<Known, GivenUp> {
+    let (asked_for, mut is_reserved) = (key.generation, false);
+    loop {
+        let found =
+            persist("looking up an audit", &stops.withdrawn, || context.store.lookup(key.clone())).await?;
+        match found {
+            Known::Ended { disposition: Disposition::Incomplete } if is_complete() => {
+                key.generation = key.generation.saturating_add(1)
+            }
+            Known::New if asked_for < key.generation && !is_reserved => {
+                let purpose = format!("complete {} {} after {asked_for}", key.kind, key.content_hash);
+                let reserved = persist("reserving a generation", &stops.withdrawn, || {
+                    context.store.reserve_generation(&key.project, &key.trace_id, &purpose, key.generation)
+                });
+                (key.generation, is_reserved) = (reserved.await?, true);
+            }
+            known => return Ok(known),
+        }
     }
 }
 
@@ -197,8 +240,9 @@ async fn already_ended(
     key: &AuditKey,
     record: &Arc<TraceRecord>,
     circumstances: &Circumstances<'_>,
-    abort: &CancellationToken,
+    stops: &Stops,
 ) -> Result<Fate, GivenUp> {
+    let abort = &stops.withdrawn;
     if circumstances.is_from_producer() {
         metrics::counter!("groundcrew_duplicates_total").increment(1);
         persist("counting a duplicate", abort, || context.store.count_duplicate(key.id())).await?;

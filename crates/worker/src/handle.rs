@@ -12,38 +12,63 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use trace::{Kind, Problem, Trace};
 
-use crate::audit::{Circumstances, Fate, settle};
+use crate::audit::{Circumstances, Fate, Stops, settle};
+use crate::vitals::InWork;
 use crate::worker::Context;
 use ::audit::record::TraceRecord;
 use durable::{GivenUp, chain, persist};
 
 /// Takes one delivery to its end. Whatever happens, it is acked, parked or handed back.
-pub(crate) async fn handle(context: &Context, delivery: Delivery, abort: &CancellationToken) {
+///
+/// Once the broker has taken it back, no call of the judge begins any more: somebody else has the delivery, and would
+/// pay for the same once more. A call that has begun ends, so that what it took is counted.
+pub(crate) async fn handle(
+    context: &Context,
+    delivery: Delivery,
+    in_work: InWork,
+    abort: &CancellationToken,
+) {
     if !delivery.is_held() {
         return;
     }
     let begun = Instant::now();
-    let verdict = if delivery.body.len() > context.settings.max_message_bytes {
-        let reason = format!(
-            "the message has {} bytes, more than worker.max_message_bytes allows ({})",
-            delivery.body.len(),
-            context.settings.max_message_bytes
-        );
-        bury(context, &delivery, DeadSource::Oversized, reason, &[], abort).await
-    } else {
-        match trace::decode(&delivery.body) {
-            Ok(trace) => match aside(context, &delivery, &trace) {
-                Some(verdict) => verdict,
-                None => audits(context, &delivery, trace, begun + context.settings.max_work, abort).await,
-            },
-            Err(undecodable) => {
-                let reason = undecodable.to_string();
-                bury(context, &delivery, DeadSource::Undecodable, reason, &undecodable.problems, abort).await
+    let stops = Stops::new(abort);
+    let verdict = {
+        let mut work = Box::pin(decide(context, &delivery, begun, &stops));
+        tokio::select! {
+            biased;
+            verdict = &mut work => verdict,
+            () = delivery.lost().cancelled() => {
+                stops.withdrawn.cancel();
+                // It is the next one's now.
+                drop(in_work);
+                work.await
             }
         }
     };
     measure(&delivery, &verdict, begun);
     conclude(context, delivery, verdict).await;
+}
+
+async fn decide(context: &Context, delivery: &Delivery, begun: Instant, stops: &Stops) -> Verdict {
+    if delivery.body.len() > context.settings.max_message_bytes {
+        let reason = format!(
+            "the message has {} bytes, more than worker.max_message_bytes allows ({})",
+            delivery.body.len(),
+            context.settings.max_message_bytes
+        );
+        return bury(context, delivery, DeadSource::Oversized, reason, &[], stops).await;
+    }
+    match trace::decode(&delivery.body) {
+        Ok(trace) => match aside(context, delivery, &trace) {
+            Some(verdict) => verdict,
+            None => audits(context, delivery, trace, begun + context.settings.max_work, stops).await,
+        },
+        Err(undecodable) => {
+            let reason = undecodable.to_string();
+            bury(context, delivery, DeadSource::Undecodable, reason, &undecodable.problems, stops).await
+        }
+    }
 }
 
 /// What to do with the delivery.
@@ -56,7 +81,7 @@ enum Verdict {
     LeaveOut,
     /// It goes to the bulk lane: its project is over its rate.
     Move,
-    /// It goes back to its queue at once.
+    /// It goes back to its queue at once, or has gone back already.
     HandBack,
 }
 
@@ -103,11 +128,11 @@ async fn audits(
     delivery: &Delivery,
     trace: Trace,
     until: Instant,
-    abort: &CancellationToken,
+    stops: &Stops,
 ) -> Verdict {
     let wanted = match wanted_kinds(context, &delivery.envelope, &trace) {
         Ok(wanted) => wanted,
-        Err(reason) => return bury(context, delivery, DeadSource::UnsupportedKind, reason, &[], abort).await,
+        Err(reason) => return bury(context, delivery, DeadSource::UnsupportedKind, reason, &[], stops).await,
     };
     let urgency = match delivery.lane() {
         Some(Lane::Urgent) => Urgency::Urgent,
@@ -128,12 +153,12 @@ async fn audits(
     for kind in wanted {
         if let Err(unavailable) = ::audit::kinds::find(kind) {
             let reason = unavailable.to_string();
-            match bury(context, delivery, DeadSource::UnsupportedKind, reason, &[], abort).await {
+            match bury(context, delivery, DeadSource::UnsupportedKind, reason, &[], stops).await {
                 Verdict::Ack => continue,
                 other => return other,
             }
         }
-        match settle(context, kind, &record, &circumstances, abort).await {
+        match settle(context, kind, &record, &circumstances, stops).await {
             Fate::Ended => {}
             Fate::Parked { advance, reason, until } => {
                 remaining.push(kind);
@@ -143,7 +168,7 @@ async fn audits(
             Fate::Failed(reason) => {
                 tracing::error!(trace_id = %record.trace.trace_id, %kind, reason, "an audit failed; it is parked");
                 if is_too_old(context, &circumstances) {
-                    match bury(context, delivery, DeadSource::Failed, reason, &[], abort).await {
+                    match bury(context, delivery, DeadSource::Failed, reason, &[], stops).await {
                         Verdict::Ack => continue,
                         other => return other,
                     }
@@ -202,7 +227,7 @@ async fn bury(
     source: DeadSource,
     reason: String,
     problems: &[Problem],
-    abort: &CancellationToken,
+    stops: &Stops,
 ) -> Verdict {
     tracing::warn!(
         source = source.as_str(),
@@ -212,7 +237,7 @@ async fn bury(
     );
     metrics::counter!("groundcrew_dead_letters_total", "source" => source.as_str()).increment(1);
     let letter = dead_letter(delivery, source, reason, problems);
-    match persist("burying a message", abort, || context.store.bury(letter.clone())).await {
+    match persist("burying a message", &stops.withdrawn, || context.store.bury(letter.clone())).await {
         Ok(_) => Verdict::Ack,
         Err(GivenUp::Stopped) => Verdict::HandBack,
         Err(GivenUp::Failed(error)) => {
@@ -232,7 +257,8 @@ pub(crate) fn dead_letter(
 ) -> DeadLetter {
     let envelope = &delivery.envelope;
     // Best effort: many undecodable messages still say whose they are.
-    let named: Option<serde_json::Value> = serde_json::from_slice(&delivery.body).ok();
+    let text = delivery.body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&delivery.body);
+    let named: Option<serde_json::Value> = serde_json::from_slice(text).ok();
     let name = |key: &str| named.as_ref().and_then(|value| value.get(key)?.as_str()).map(str::to_owned);
     DeadLetter {
         source,
@@ -245,6 +271,9 @@ pub(crate) fn dead_letter(
             "correlation_id": envelope.correlation_id,
             "reply_to": envelope.reply_to,
             "content_type": envelope.content_type,
+            "content_encoding": envelope.content_encoding,
+            "prompt_version": envelope.prompt_version,
+            "others": envelope.others.to_json(),
             "routing_key": delivery.routing_key,
             "returns": delivery.returns,
             "generation": envelope.generation,

@@ -55,8 +55,7 @@ pub(crate) async fn consume(
                     let (context, abort) = (context.clone(), abort.clone());
                     let in_work = context.vitals.taken(lane, delivery.published_at);
                     tasks.spawn(async move {
-                        handle::handle(&context, delivery, &abort).await;
-                        drop(in_work);
+                        handle::handle(&context, delivery, in_work, &abort).await;
                     });
                 }
                 Next::Leftover(delivery) => {

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use queue::{Envelope, Lane, Message, PublishError, Target, exchange};
+use queue::{Envelope, Lane, Message, OtherHeaders, PublishError, Target, exchange};
 use serde_json::Value;
 use store::{OutboxRow, Outcome};
 use tokio::sync::{Mutex, mpsc};
@@ -214,6 +214,9 @@ fn asked_again(headers: &Value) -> Envelope {
     Envelope {
         reply_to: text("reply_to"),
         content_type: text("content_type"),
+        content_encoding: text("content_encoding"),
+        prompt_version: text("prompt_version"),
+        others: headers.get("others").map(OtherHeaders::from_json).unwrap_or_default(),
         kinds: kinds.filter_map(Value::as_str).map(str::to_owned).collect(),
         generation: u32::try_from(generation).unwrap_or(u32::MAX),
         source_dead_letter: text("source_dead_letter"),

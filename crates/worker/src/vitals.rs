@@ -32,7 +32,7 @@ struct LaneVitals {
     published: AtomicI64,
 }
 
-/// One delivery in work.
+/// One delivery that is held and in work.
 #[derive(Debug)]
 pub(crate) struct InWork(Arc<AtomicU64>);
 

@@ -221,6 +221,7 @@ impl Call {
             until: None,
             is_waited_for: true,
             parallel: desk.settings().gate.parallel,
+            ..Terms::default()
         };
         let stop = CancellationToken::new();
         let mut running = Box::pin(desk.runner().run_on(delivery, terms, sink, &stop));

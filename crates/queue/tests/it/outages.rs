@@ -285,3 +285,24 @@ async fn headers_that_fill_a_frame_do_not_stop_the_lane() {
     let _settled = again.ack().await.unwrap();
     assert_eq!(process.publisher.connection().state(), State::Up);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_delivery_says_soon_when_it_is_lost_also_while_its_consumer_pauses() {
+    let vhost = Vhost::new();
+    let process = Process::start(&vhost.settings(|_| {})).await;
+    for id in ["1", "2"] {
+        process.publisher.publish(&trace(Lane::Normal, id)).await.unwrap();
+    }
+    let mut consumer = process.consumer(NORMAL).await;
+    let first = process.next(&mut consumer).await;
+    let second = process.next(&mut consumer).await;
+    consumer.pause().await;
+    assert!(!first.lost().is_cancelled());
+    let _settled = second.ack().await.unwrap();
+    eventually("the connections to be closed", || async {
+        (vhost.management.close_connections(&vhost.name) > 0).then_some(())
+    })
+    .await;
+    tokio::time::timeout(PATIENCE, first.lost().cancelled()).await.unwrap();
+    assert!(!first.is_held());
+}

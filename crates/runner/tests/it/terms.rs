@@ -35,3 +35,31 @@ async fn what_it_has_by_then_is_kept() {
     assert_eq!(summary(&attempts), [("j", "model-of-j", "format")]);
     assert_eq!(slow.calls(), 1);
 }
+
+#[tokio::test]
+async fn a_run_that_is_withdrawn_begins_no_call() {
+    let judge = TestJudge::start(None).await;
+    let terms = Terms::default();
+    terms.withdrawn.cancel();
+    let (run, attempts) = run_on(Judges::from(judge.judge("j")), terms).await;
+    assert!(matches!(run, Run::Interrupted), "{run:?}");
+    assert!(attempts.is_empty());
+    assert_eq!(judge.calls(), 0);
+}
+
+#[tokio::test]
+async fn a_call_that_has_begun_when_its_run_is_withdrawn_ends_and_is_kept() {
+    // A second call would follow.
+    let judge = TestJudge::slow(Fault::NotJson, 300).await;
+    let terms = Terms::default();
+    let withdrawn = terms.withdrawn.clone();
+    let running = tokio::spawn(run_on(Judges::from(judge.judge("j")), terms));
+    while judge.calls() == 0 {
+        tokio::task::yield_now().await;
+    }
+    withdrawn.cancel();
+    let (run, attempts) = running.await.unwrap();
+    assert!(matches!(run, Run::Interrupted), "{run:?}");
+    assert_eq!(summary(&attempts), [("j", "model-of-j", "format")]);
+    assert_eq!(judge.calls(), 1);
+}
