@@ -29,8 +29,8 @@ async fn set_right(desk: &Desk, item: &str, ann: &str) -> String {
     let claims = shown["report"]["claims"].as_array().unwrap();
     let flag = claims.iter().find(|claim| claim["is_flag"] == true).unwrap();
     for said in [
-        json!({ "ruling": "override", "claim": flag["index"], "verdict": "insufficient_evidence",
-            "severity": "minor", "note": "The table is cut off." }),
+        json!({ "ruling": "override", "claim": flag["index"], "verdict": "grounded",
+            "note": "The table is cut off." }),
         json!({ "ruling": "add", "text": HOSTILE, "verdict": "unsupported", "severity": "major" }),
     ] {
         let mut body = json!({ "fence": taken["fence"], "report_version": shown["report_version"] });
@@ -95,9 +95,7 @@ async fn what_reviewers_set_right_is_exported_reviewed_and_asked_under_another_v
 
     // A golden run of the prompt without examples says nothing about the one with them.
     let cases = folder.join("golden.jsonl");
-    let mut case = trace("case").value().clone();
-    case["human_label"] = json!({ "labeler": "a person", "faithful": true });
-    std::fs::write(&cases, format!("{case}\n")).unwrap();
+    std::fs::write(&cases, crate::golden::twenty_cases()).unwrap();
     let golden =
         ["golden", "run", cases.to_str().unwrap(), "--kind", "faithfulness", "--require", "coverage>=1"];
     let (code, printed) = with_model(system.program(&golden)).run().await;
@@ -131,7 +129,7 @@ async fn what_reviewers_set_right_is_exported_reviewed_and_asked_under_another_v
     assert_eq!(of(&claim)["judge_said"], "hallucinated");
     assert_eq!(
         (&of(&claim)["why"], &of(&claim)["right_severity"]),
-        (&json!("The table is cut off."), &json!("minor"))
+        (&json!("The table is cut off."), &Value::Null)
     );
     assert!(of(&claim)["evidence"].as_str().is_some_and(|passage| !passage.is_empty()));
     assert_eq!(

@@ -12,10 +12,8 @@ fn with_model(command: Command) -> Command {
         .set("GROUNDCREW_JUDGE__PRACTICE", "false")
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_golden_run_lifts_the_mark_from_later_results() {
-    let system = System::builder().start().await;
-    let file = std::env::temp_dir().join(format!("golden-{}.jsonl", uuid::Uuid::now_v7()));
+/// As many labelled cases as calibrate a judge, every other one faithful.
+pub(super) fn twenty_cases() -> String {
     let case = |at: usize| {
         let mut case = trace(&format!("case-{at}")).value().clone();
         let faithful = at.is_multiple_of(2);
@@ -26,7 +24,14 @@ async fn a_golden_run_lifts_the_mark_from_later_results() {
         case["human_label"] = serde_json::json!({ "labeler": "a person", "faithful": faithful });
         format!("{case}\n")
     };
-    std::fs::write(&file, (0..20).map(case).collect::<String>()).unwrap();
+    (0..20).map(case).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_golden_run_lifts_the_mark_from_later_results() {
+    let system = System::builder().start().await;
+    let file = std::env::temp_dir().join(format!("golden-{}.jsonl", uuid::Uuid::now_v7()));
+    std::fs::write(&file, twenty_cases()).unwrap();
     let golden = async |requirement: &str| {
         let arguments = ["golden", "run", file.to_str().unwrap(), "--require", requirement, "--json"];
         with_model(system.program(&arguments)).run().await

@@ -82,7 +82,9 @@ pub fn conclude(
     if list == List::Sample && overall.is_none() {
         objections.push(Objection::new("$.faithful", "rule first whether the answer is faithful"));
     }
-    let by_claims = (list == List::Findings && undecided.is_empty()).then(|| standing.all_grounded(judged));
+    let stands = undecided.is_empty().then(|| standing.all_grounded(judged));
+    // Elsewhere nobody has to look at every claim, so that their words alone do not make the answer's.
+    let by_claims = stands.filter(|_| list == List::Findings);
     let faithful = match closing.faithful.or(overall).or(by_claims.map(Some)) {
         Some(faithful) => faithful,
         None => {
@@ -92,12 +94,12 @@ pub fn conclude(
         }
     };
     // A ground truth that contradicts its own claims would teach nobody anything.
-    match (by_claims, faithful) {
+    match (stands, faithful) {
         (Some(false), Some(true)) => objections.push(Objection::new(
             "$.faithful",
             "the answer cannot be faithful while a claim stands as not grounded: override that claim first",
         )),
-        (Some(true), Some(false)) => objections.push(Objection::new(
+        (Some(true), Some(false)) if by_claims.is_some() => objections.push(Objection::new(
             "$.faithful",
             "every claim stands as grounded: add the claim that is not, or override one",
         )),

@@ -175,7 +175,8 @@ impl Objection {
     }
 }
 
-/// Whether a ruling makes sense for this report, after what the same reviewer has said before.
+/// Whether a ruling makes sense for this report, after what the same reviewer has said before. `is_blind`: the judge's
+/// verdicts are not shown yet, and no answer to a ruling may tell them.
 ///
 /// # Errors
 /// The first thing that does not.
@@ -185,7 +186,15 @@ pub fn check(
     judged: &Judged,
     answer_chars: usize,
     before: &[Ruling],
+    is_blind: bool,
 ) -> Result<(), Objection> {
+    let is_about_report = matches!(said, Said::Confirm(_) | Said::Override { .. } | Said::Annotate(Some(_)));
+    if is_blind && is_about_report {
+        return Err(Objection::new(
+            "$.ruling",
+            "rule first whether the answer is faithful: what the judge says is shown after that",
+        ));
+    }
     if note.is_some_and(|note| note.chars().count() > MAX_CHARS) {
         return Err(Objection::new("$.note", format!("longer than {MAX_CHARS} characters")));
     }

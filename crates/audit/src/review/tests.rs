@@ -88,7 +88,7 @@ fn the_sample_asks_for_the_answer_alone_and_before_the_verdict_is_shown() {
     assert!(close(&[]).is_err());
     let overall = Ruling { blind: true, ..ruling(1, "ann", Said::Overall { faithful: Some(false) }) };
     assert_eq!(close(std::slice::from_ref(&overall)).unwrap().faithful, Some(false));
-    let undo = check(&Said::Withdraw(overall.id), None, &judged(), 10, &[overall]);
+    let undo = check(&Said::Withdraw(overall.id), None, &judged(), 10, &[overall], false);
     assert_eq!(undo.unwrap_err().path, "$.undo");
 }
 
@@ -119,7 +119,7 @@ fn opinions_that_differ_say_nothing_and_release_nothing() {
 #[test]
 fn what_makes_no_sense_is_refused_with_its_field() {
     let path = |said: Said, note: Option<&str>| {
-        check(&said, note, &judged(), 10, &all_confirmed()).err().map(|objection| objection.path)
+        check(&said, note, &judged(), 10, &all_confirmed(), false).err().map(|objection| objection.path)
     };
     let add = |text: &str, start, end| Said::Add {
         text: text.into(),
@@ -146,4 +146,44 @@ fn what_makes_no_sense_is_refused_with_its_field() {
     assert_eq!(path(Said::Withdraw(Uuid::from_u128(1)), None), None);
     let long = "x".repeat(MAX_CHARS + 1);
     assert_eq!(path(Said::Confirm(Target::Claim(1)), Some(&long)), Some("$.note"));
+}
+
+/// Counting claims up, or being told that the report says the same, showed what a blind reviewer must not know.
+#[test]
+fn a_blind_ruling_on_a_claim_told_what_the_judge_says() {
+    let blind = |said: &Said| check(said, Some("a note"), &judged(), 10, &[], true);
+    for said in [
+        Said::Confirm(Target::Claim(0)),
+        Said::Confirm(Target::Claim(99)),
+        Said::Confirm(Target::Omission(0)),
+        to(0, Verdict::Grounded),
+        Said::Annotate(Some(Target::Claim(99))),
+    ] {
+        assert_eq!(blind(&said).unwrap_err().path, "$.ruling", "{said:?}");
+    }
+    assert!(blind(&Said::Overall { faithful: Some(true) }).is_ok());
+    assert!(blind(&Said::Annotate(None)).is_ok());
+}
+
+#[test]
+fn an_answer_was_called_faithful_over_claims_that_are_not() {
+    let passed = Judged { claims: vec![(Verdict::Grounded, None)], ..Judged::default() };
+    let added = Said::Add { text: "x".into(), verdict: Verdict::Contradicted, severity: None, span: None };
+    let overridden = to(0, Verdict::Contradicted);
+    let faithful = |word| Closing { faithful: Some(Some(word)), ..RELEASE };
+    for (list, judged, said) in [
+        (List::Sample, &passed, &overridden),
+        (List::Sample, &passed, &added),
+        (List::Failed, &Judged::default(), &added),
+    ] {
+        let rulings = [
+            Ruling { blind: true, ..ruling(1, "ann", Said::Overall { faithful: Some(true) }) },
+            ruling(2, "ann", said.clone()),
+        ];
+        let close =
+            |closing| conclude(list, Some(Decision::Hold), judged, &standing(&rulings, "ann"), closing);
+        assert_eq!(close(RELEASE).unwrap_err()[0].path, "$.faithful", "{list:?} {said:?}");
+        assert_eq!(close(faithful(true)).unwrap_err()[0].path, "$.faithful");
+        assert_eq!(close(faithful(false)).unwrap().faithful, Some(false), "{list:?} {said:?}");
+    }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use audit::kinds;
 use audit::prompt::{Library, Prompt, PromptError, RuledExample};
 use audit::{Severity, Verdict};
 use serde::Deserialize;
@@ -82,7 +83,7 @@ struct RawExample {
 /// Everything that is wrong with it, in the order of its lines; the first thing alone where it is not TOML.
 pub(crate) fn read(text: &str) -> Result<ExampleFile, Vec<Defect>> {
     let text = text.trim_start_matches('\u{feff}');
-    let mut reader = Reader { text, defects: Vec::new() };
+    let mut reader = Reader { text, defects: Vec::new(), word: None };
     let raw: Raw = match toml::from_str(text) {
         Ok(raw) => raw,
         Err(error) => {
@@ -101,6 +102,7 @@ pub(crate) fn read(text: &str) -> Result<ExampleFile, Vec<Defect>> {
     if raw.example.is_empty() {
         reader.note(text.trim_end().len(), "there is no `[[example]]`".to_owned());
     }
+    reader.word = kind.as_ref().ok().and_then(|kind| kinds::find(*kind).ok()).map(|spec| spec.word);
     let examples: Vec<RuledExample> = raw.example.iter().filter_map(|it| reader.example(it)).collect();
     reader.limits(&raw.example, &examples);
     reader.contradictions(&raw.example);
@@ -134,6 +136,8 @@ impl ExampleFile {
 struct Reader<'a> {
     text: &'a str,
     defects: Vec<Defect>,
+    /// The judge's word for a verdict, where the kind is known.
+    word: Option<fn(Verdict) -> &'static str>,
 }
 
 impl Reader<'_> {
@@ -180,6 +184,7 @@ impl Reader<'_> {
         if verdict == Some(Verdict::Grounded) && severity.is_some() {
             self.note(at, "`severity`: a grounded claim has none".to_owned());
         }
+        self.teaches(at, verdict, judged.flatten());
         (self.defects.len() == before).then_some(())?;
         Some(RuledExample {
             claim: raw.claim.get_ref().clone(),
@@ -189,6 +194,18 @@ impl Reader<'_> {
             judged: judged.flatten(),
             note: raw.note.clone().filter(|note| !note.trim().is_empty()),
         })
+    }
+
+    /// Notes an example of which the judge would hear that its own word is right.
+    fn teaches(&mut self, at: usize, verdict: Option<Verdict>, judged: Option<Verdict>) {
+        let (Some(word), Some(verdict), Some(judged)) = (self.word, verdict, judged) else { return };
+        if word(verdict) == word(judged) {
+            let message = format!(
+                "`verdict` and `judged_verdict` are both `{}` to the judge: there is nothing to be learned; remove it",
+                word(verdict)
+            );
+            self.note(at, message);
+        }
     }
 
     fn verdict(&mut self, key: &str, word: &Spanned<String>) -> Option<Verdict> {

@@ -194,6 +194,9 @@ mod tests {
         assert!(read(&without).is_err(), "a key given twice");
         let grounded = good.replacen("verdict = \"contradicted\"", "verdict = \"grounded\"", 1);
         assert_eq!(read(&grounded).unwrap_err()[0].message, "`severity`: a grounded claim has none");
+        // The gate has one word for both, and would be told that its own is right.
+        let same = good.replacen("judged_verdict = \"grounded\"", "judged_verdict = \"unsupported\"", 1);
+        assert!(read(&same).unwrap_err()[0].message.contains("both `ungrounded` to the judge"));
         let twice = good.replace("Two.", "One.");
         assert_eq!(read(&twice).unwrap_err()[0].message, "this example is there twice");
         let otherwise = twice.replacen("verdict = \"contradicted\"", "verdict = \"unsupported\"", 1);

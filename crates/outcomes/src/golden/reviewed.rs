@@ -1,6 +1,6 @@
 //! A closed review as a golden case: the original trace with what people decided as its label.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use audit::review::{Ruling, Said, Standing, Target, standing};
 use audit::{Span, Verdict};
@@ -59,27 +59,41 @@ pub fn case(trace: Trace, review: &Review) -> Trace {
 fn claims(review: &Review) -> Vec<HumanClaim> {
     let each: Vec<Standing<'_>> =
         review.reviewers.iter().map(|reviewer| standing(&review.rulings, reviewer)).collect();
-    // By place in the report; all opinions on a claim must be the same.
-    let mut decided: BTreeMap<usize, Vec<Verdict>> = BTreeMap::new();
-    for (target, ruling) in each.iter().flat_map(|standing| &standing.decided) {
-        let Target::Claim(at) = target else { continue };
-        let Some(claim) = review.claims.get(*at) else { continue };
-        let verdict = match &ruling.said {
-            Said::Override { verdict: Some(verdict), .. } => *verdict,
+    let agreed = review.claims.iter().enumerate().filter_map(|(at, claim)| {
+        // Who left a claim as it was agrees with the judge; somebody must have looked at it, though.
+        let of = |standing: &Standing<'_>| match standing.decided.get(&Target::Claim(at)).map(|it| &it.said) {
+            Some(Said::Override { verdict: Some(verdict), .. }) => *verdict,
             _ => claim.verdict,
         };
-        decided.entry(*at).or_default().push(verdict);
+        let is_ruled_on = each.iter().any(|standing| standing.decided.contains_key(&Target::Claim(at)));
+        let first = of(each.first()?);
+        (is_ruled_on && each.iter().all(|standing| of(standing) == first))
+            .then(|| human(&claim.text, first, claim.span))
+    });
+    agreed.chain(added(&each)).collect()
+}
+
+/// Claims that the judge missed, where everybody says so with the same verdict.
+fn added(each: &[Standing<'_>]) -> Vec<HumanClaim> {
+    let mut said: BTreeMap<String, Vec<(usize, HumanClaim)>> = BTreeMap::new();
+    for (reviewer, standing) in each.iter().enumerate() {
+        for ruling in &standing.added {
+            if let Said::Add { text, verdict, span, .. } = &ruling.said {
+                let claims = said.entry(text.trim().to_lowercase()).or_default();
+                claims.push((reviewer, human(text.trim(), *verdict, *span)));
+            }
+        }
     }
-    let agreed = decided.into_iter().filter_map(|(at, verdicts)| {
-        let first = *verdicts.first()?;
-        let claim = review.claims.get(at)?;
-        verdicts.iter().all(|verdict| *verdict == first).then(|| human(&claim.text, first, claim.span))
-    });
-    let added = each.iter().flat_map(|standing| &standing.added).filter_map(|ruling| match &ruling.said {
-        Said::Add { text, verdict, span, .. } => Some(human(text, *verdict, *span)),
-        _ => None,
-    });
-    agreed.chain(added).collect()
+    let is_agreed = |claims: &[(usize, HumanClaim)]| {
+        let reviewers: BTreeSet<usize> = claims.iter().map(|(reviewer, _)| *reviewer).collect();
+        reviewers.len() == each.len() && claims.iter().all(|(_, claim)| claim.verdict == claims[0].1.verdict)
+    };
+    let agreed = said.into_values().filter(|claims| is_agreed(claims));
+    // One who has said where it stands is believed.
+    let one = |claims: Vec<(usize, HumanClaim)>| {
+        claims.into_iter().map(|(_, claim)| claim).max_by_key(|claim| claim.start.is_some())
+    };
+    agreed.filter_map(one).collect()
 }
 
 fn human(text: &str, verdict: Verdict, span: Option<Span>) -> HumanClaim {
@@ -116,6 +130,7 @@ mod tests {
             severity: None,
         };
         let span = Some(Span { start: 10, end: 16 });
+        let add = |text: &str, verdict, span| Said::Add { text: text.into(), verdict, severity: None, span };
         let review = Review {
             kind: Kind::Gate,
             item: "i".into(),
@@ -126,6 +141,7 @@ mod tests {
                 claim("One.", Verdict::Contradicted),
                 claim("Two.", Verdict::Unsupported),
                 claim("Never ruled on.", Verdict::Grounded),
+                claim("Overridden by one alone.", Verdict::Grounded),
             ],
             rulings: vec![
                 ruling(1, "ann", Said::Confirm(Target::Claim(0))),
@@ -133,11 +149,13 @@ mod tests {
                 ruling(3, "ann", to(1, Verdict::Grounded)),
                 ruling(4, "bob", Said::Confirm(Target::Claim(1))),
                 ruling(5, "eve", to(0, Verdict::Grounded)),
-                ruling(
-                    6,
-                    "bob",
-                    Said::Add { text: "Three.".into(), verdict: Verdict::Unsupported, severity: None, span },
-                ),
+                ruling(6, "bob", add("Three.", Verdict::Unsupported, span)),
+                ruling(7, "ann", add(" three.", Verdict::Unsupported, None)),
+                // What one of them alone says, or both say otherwise, is nothing that people agree on.
+                ruling(8, "ann", add("Four.", Verdict::Unsupported, None)),
+                ruling(9, "ann", add("Five.", Verdict::Unsupported, None)),
+                ruling(10, "bob", add("Five.", Verdict::Grounded, None)),
+                ruling(11, "ann", to(3, Verdict::Contradicted)),
             ],
         };
         let case = serde_json::to_value(case(trace, &review)).unwrap();

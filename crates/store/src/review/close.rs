@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use audit::review::{Closing, Conclusion, FinalDecision, Opinion, agree, conclude, standing};
+use audit::review::{
+    Closing, Conclusion, FinalDecision, List, Objection, Opinion, agree, conclude, standing,
+};
 use audit::routing::Decision;
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
@@ -95,6 +97,10 @@ async fn close(
         return Ok(Closed::Not(Unkept::Lost(lost(connection, hold).await.map_err(&cannot)?)));
     };
     let seen = seen::read(connection, hold.item, held.audit_id).await?;
+    let given = opinions(connection, hold.item).await.map_err(&cannot)?;
+    if let Some(objection) = out_of_place(ending, seen.list, !given.is_empty()) {
+        return Ok(Closed::Not(Unkept::Objections(vec![objection])));
+    }
     match ending {
         Ending::Ruled { closing, opinions } => {
             rule(connection, hold, &held, &seen, *closing, *opinions, note).await
@@ -102,6 +108,7 @@ async fn close(
         Ending::Retried => match retry(connection, hold, &held).await? {
             Some(retry) => {
                 let conclusion = undecided(seen.decision);
+                opinion_row(connection, hold, Opinion { faithful: None, decision: None }, note).await?;
                 end(connection, hold, &held, &seen, "retried", conclusion).await?;
                 Ok(Closed::Ended { conclusion, retry: Some(retry) })
             }
@@ -114,6 +121,24 @@ async fn close(
             Ok(Closed::Ended { conclusion, retry: None })
         }
     }
+}
+
+/// Why a review may not end so: what one person alone may not decide, or what would spoil a figure.
+fn out_of_place(ending: &Ending, list: List, has_opinions: bool) -> Option<Objection> {
+    let message = match ending {
+        Ending::Ruled { .. } => return None,
+        Ending::Retried if list != List::Failed => {
+            "only an audit that failed can be asked for again: rule on this one"
+        }
+        Ending::Dismissed if list == List::Sample => {
+            "an item of the sample is ruled on, or what the judge misses could not be estimated: say null for faithful when you cannot say"
+        }
+        Ending::Retried | Ending::Dismissed if has_opinions => {
+            "somebody has given an opinion on this item: give yours"
+        }
+        Ending::Retried | Ending::Dismissed => return None,
+    };
+    Some(Objection { path: "$", message: message.to_owned() })
 }
 
 /// What is left of a decision when nobody says anything: what was held back stays so.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use audit::review::{Said, Target, check, standing};
+use audit::review::{List, Said, Target, check, standing};
 use audit::{Severity, Span, Verdict};
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -72,13 +72,20 @@ async fn rule(connection: &mut PgConnection, hold: &Hold, lease: Duration, new: 
     if own.iter().any(|ruling| ruling.id == new.id) {
         return Ok(Ruled::Kept { leased_until: held.leased_until });
     }
-    if let Err(objection) = check(new.said, new.note.as_deref(), &seen.judged, seen.answer_chars, &own) {
+    let blind = is_blind(&seen, &clean(&hold.reviewer));
+    let checked = check(new.said, new.note.as_deref(), &seen.judged, seen.answer_chars, &own, blind);
+    if let Err(objection) = checked {
         return Ok(Ruled::Not(Unkept::Objections(vec![objection])));
     }
     if !insert(connection, hold, new, &seen).await.map_err(&cannot)? {
         return Ok(Ruled::Not(Unkept::OtherReport));
     }
     Ok(Ruled::Kept { leased_until: held.leased_until })
+}
+
+/// Until the first word on the whole answer, the judge's verdicts of a sample are not shown.
+fn is_blind(seen: &Seen, reviewer: &str) -> bool {
+    seen.list == List::Sample && standing(&seen.rulings, reviewer).overall.is_none()
 }
 
 /// What a ruling says, as columns.
@@ -140,9 +147,7 @@ async fn insert(
     let judged = target.and_then(|target| seen.judged.verdict(target));
     let columns = Columns::of(new.said, judged);
     let reviewer = clean(&hold.reviewer);
-    // Until the first word on the whole answer, the judge's verdict is not shown.
-    let blind =
-        seen.list == audit::review::List::Sample && standing(&seen.rulings, &reviewer).overall.is_none();
+    let blind = is_blind(seen, &reviewer);
     let place = |at: usize| i32::try_from(at).unwrap_or(i32::MAX);
     let (claim, omission) = match columns.target {
         Some(Target::Claim(at)) => (Some(place(at)), None),

@@ -28,6 +28,8 @@ struct Answer {
     missed: usize,
     /// Those without a passage.
     without_evidence: usize,
+    /// Corrections that are left out: the judge has one word for both verdicts.
+    left_out: usize,
 }
 
 /// Writes the candidates; nothing of them is in use.
@@ -43,6 +45,8 @@ pub(crate) async fn run(args: &PromptExamples, settings: &Settings) -> Outcome {
         .await
         .map_err(services::database)?;
     let mut candidates = Vec::with_capacity(corrected.len());
+    let (corrected, same): (Vec<Corrected>, Vec<Corrected>) =
+        corrected.into_iter().partition(|claim| is_lesson(spec, claim));
     for claim in corrected {
         let evidence = evidence(&store, spec, &claim).await?;
         candidates.push(candidate(claim, evidence));
@@ -56,6 +60,7 @@ pub(crate) async fn run(args: &PromptExamples, settings: &Settings) -> Outcome {
         candidates: candidates.len(),
         missed: count(|it| it.judged_verdict.is_none()),
         without_evidence: count(|it| it.evidence.is_none()),
+        left_out: same.len(),
     };
     let mut output = Output::new();
     if args.json.json {
@@ -70,8 +75,20 @@ pub(crate) async fn run(args: &PromptExamples, settings: &Settings) -> Outcome {
         answer.without_evidence,
         args.out.display()
     ));
+    if answer.left_out > 0 {
+        output.line(format!(
+            "{} corrections are left out: another severity, or a verdict for which the judge has the same word",
+            answer.left_out
+        ));
+    }
     output.line("all of them are marked as unreviewed: read, change or remove each before the file is used");
     Ok(())
+}
+
+/// Whether a correction tells the judge another word than its own.
+fn is_lesson(spec: &Spec, claim: &Corrected) -> bool {
+    let word = |verdict: &str| audit::Verdict::parse(verdict).map(spec.word);
+    claim.judged_verdict.as_deref().is_none_or(|judged| word(judged) != word(&claim.verdict))
 }
 
 fn exists(args: &PromptExamples) -> Failure {
