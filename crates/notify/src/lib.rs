@@ -31,5 +31,5 @@ pub use hours::{BadHours, BadOffset, BadZone, Hours, Zone};
 pub use notice::{Content, Incoming, Notice, Unreadable};
 pub use notifier::{Notifier, Planned};
 pub use receiver::{Receiver, Target};
-pub use rules::{Owners, Rule, Rules};
+pub use rules::{Owners, REASONS, Rule, Rules};
 pub use settings::Settings;
