@@ -202,7 +202,7 @@ impl Notifier {
         let page = self.worded(&due);
         let begun = Instant::now();
         let answer = match self.settings.receivers.get(&due.receiver) {
-            Some(receiver) => receiver.send(&self.client, &page, due.tries > 1).await,
+            Some(receiver) => receiver.send(&self.client, &page, due.may_have_arrived).await,
             None => Answer {
                 outcome: TryOutcome::Refused,
                 status: None,
@@ -351,7 +351,7 @@ fn first_page(notice: &Notice, items: u64) -> Page {
     }
 }
 
-fn test_page() -> Page {
+pub(crate) fn test_page() -> Page {
     Page {
         notification: Uuid::now_v7(),
         page: Uuid::now_v7(),
