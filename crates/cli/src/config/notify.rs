@@ -196,9 +196,6 @@ fn rules(raw: &Notify, sources: &mut Sources) -> Rules {
 
 /// What a rule says in words that never fit an item: it would page nobody, and nobody would know.
 fn words(rule: &Rule, note: &mut impl FnMut(String)) {
-    if rule.receivers.is_empty() {
-        note("receivers: expected the name of at least one receiver: [] pages nobody".to_owned());
-    }
     for unknown in rule.reasons.iter().filter(|code| !REASONS.contains(&code.as_str())) {
         let what = if unknown == "blind_sample" {
             "nobody is told of the blind sample"
@@ -227,10 +224,6 @@ fn owners(raw: &Notify, sources: &mut Sources) {
         if owner.trim().is_empty() {
             sources
                 .note(&key("owners"), "expected the name of a content owner, found a blank one".to_owned());
-        }
-        if receivers.is_empty() {
-            let message = format!("{owner}: expected the name of at least one receiver: [] pages nobody");
-            sources.note(&key("owners"), message);
         }
         for unknown in receivers.iter().filter(|name| !raw.receivers.contains_key(*name)) {
             let message = format!("{owner}: no section [notify.receivers.{unknown}] exists");
@@ -367,10 +360,7 @@ mod tests {
             let refused = problem(&format!("{PAGER}{line}\n"));
             assert!(refused.contains(said), "{line}: {refused}");
         }
-        let nobody = problem("[[notify.rules]]\nreceivers = []\n");
-        assert!(nobody.contains("rule 1: receivers: expected the name of at least one receiver"), "{nobody}");
         for (line, said) in [
-            ("owners = { fares = [] }", "fares: expected the name of at least one receiver"),
             ("owners = { \" \" = [\"on-call\"] }", "found a blank one"),
             (
                 "owners = { fares = [\"on-call\"] }\nowner_severities = []",
