@@ -109,11 +109,13 @@ impl FromStr for Hours {
     type Err = BadHours;
 
     fn from_str(text: &str) -> Result<Self, BadHours> {
-        let spans = text.split(',').map(str::trim).filter(|span| !span.is_empty());
-        spans
-            .map(|text| span(text).ok_or_else(|| BadHours(text.to_owned())))
-            .collect::<Result<_, _>>()
-            .map(Self)
+        if text.is_empty() {
+            return Ok(Self::default());
+        }
+        let spans = text.split(',').map(str::trim);
+        // What is wrong with an empty span can only be seen in the whole.
+        let whole = |span: &str| BadHours(if span.is_empty() { text } else { span }.to_owned());
+        spans.map(|text| span(text).ok_or_else(|| whole(text))).collect::<Result<_, _>>().map(Self)
     }
 }
 
@@ -217,6 +219,11 @@ mod tests {
             ["always", "mon-", "08:00", "8-18", "mon 08:00-08:00", "24:00-06:00", "mon 08:00-25:00", "a b c"]
         {
             assert!(text.parse::<Hours>().is_err(), "{text}");
+        }
+        // They were all hours.
+        for (text, shown) in [(",", "`,`"), (" ", "` `"), ("mon,,tue", "`mon,,tue`"), ("mon,", "`mon,`")] {
+            let error = text.parse::<Hours>().unwrap_err().to_string();
+            assert!(error.contains(shown), "{error}");
         }
         for text in ["+1", "1", "+25:00", "Europe/Atlantis", "europe/berlin "] {
             assert!(text.parse::<Zone>().is_err(), "{text}");

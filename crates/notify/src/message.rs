@@ -1,6 +1,6 @@
 //! What receivers are sent. Nothing of a trace's content is in it unless it was put into the [`Page`].
 //!
-//! Names of projects and traces are text from outside: they are cut to a line, freed of what could steer a display, and
+//! Names of projects and traces, questions and answers are text from outside: they are cut to a line, freed of what could steer a display, and
 //! escaped where a receiver knows markup.
 
 use chrono::{DateTime, SecondsFormat, Utc};
@@ -57,11 +57,15 @@ pub fn link(desk_url: Option<&str>, items: u64, review_item: Uuid) -> Option<Str
     Some(if items == 1 { format!("{base}/items/{review_item}") } else { format!("{base}/queue") })
 }
 
-/// Text from outside as one short line: control characters and those that turn the direction of writing become spaces.
+/// Text from outside as one short line: control characters, and those that hide text or turn the direction of writing,
+/// become spaces.
 pub fn plain(text: &str, most: usize) -> String {
+    // The joiners that Persian, Indic scripts and emoji need are left alone.
     let steers = |c: char| {
         c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+            || matches!(c,
+                '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
     };
     let mut plain: String = text.chars().take(most).map(|c| if steers(c) { ' ' } else { c }).collect();
     if text.chars().nth(most).is_some() {
@@ -119,10 +123,20 @@ impl Page {
         set("review_item", json!(self.review_item));
         set("trace_id", json!(name(&self.trace_id)));
         set("practice", json!(self.practice));
-        if let Some(content) = &self.content {
-            set("content", content.clone());
+        if self.content.is_some() {
+            let texts: Map<String, Value> =
+                self.texts().map(|(key, text)| (key.to_owned(), Value::String(text))).collect();
+            set("content", Value::Object(texts));
         }
         details
+    }
+
+    /// Question and answer, as harmless as names.
+    fn texts(&self) -> impl Iterator<Item = (&'static str, String)> {
+        ["query", "answer"].into_iter().filter_map(|key| {
+            let text = self.content.as_ref()?.get(key)?.as_str()?;
+            Some((key, plain(text, MOST_SUMMARY)))
+        })
     }
 
     /// The body of a generic webhook.
@@ -140,19 +154,13 @@ impl Page {
         Value::Object(body)
     }
 
-    /// The body of a Slack incoming webhook.
+    /// The body of a Slack incoming webhook. `again`: an earlier try may have arrived.
     pub fn slack(&self, again: bool) -> Value {
         // The three characters that Slack's markup is made of.
         let escape = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
         let mut lines = vec![escape(&self.summary())];
         lines.extend(self.link.as_deref().map(escape));
-        if let Some(content) = &self.content {
-            for key in ["query", "answer"] {
-                if let Some(text) = content.get(key).and_then(Value::as_str) {
-                    lines.push(format!("{key}: {}", escape(&plain(text, MOST_SUMMARY))));
-                }
-            }
-        }
+        lines.extend(self.texts().map(|(key, text)| format!("{key}: {}", escape(&text))));
         let mut page = format!("page {}", self.page);
         if again {
             page.push_str(" (sent again: an earlier try may have arrived)");
@@ -302,6 +310,20 @@ mod tests {
         for body in bodies(&Page { content, ..page() }) {
             assert!(body.contains("SECRET ANSWER"), "{body}");
         }
+    }
+
+    /// Slack's bodies were clean, those of PagerDuty and webhooks had the text as it came.
+    #[test]
+    fn content_steers_no_display_of_any_receiver() {
+        let content = Some(
+            json!({ "query": "a\u{202e}b\u{1b}[31m", "answer": "one\ntwo\u{0}\u{200b}\u{e0041}\u{200d}" }),
+        );
+        let hostile = Page { content, ..page() };
+        let expected = json!({ "query": "a b [31m", "answer": "one two   \u{200d}" });
+        assert_eq!(hostile.webhook()["content"], expected);
+        assert_eq!(hostile.pagerduty("k")["payload"]["custom_details"]["content"], expected);
+        let text = hostile.slack(false)["text"].as_str().unwrap().to_owned();
+        assert!(text.contains("\nquery: a b [31m\nanswer: one two   \u{200d}\n"), "{text:?}");
     }
 
     proptest! {

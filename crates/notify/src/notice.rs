@@ -2,7 +2,7 @@
 
 use audit::report::Severity;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 /// The longest text of a trace that goes along, in characters.
@@ -42,6 +42,19 @@ pub struct Content {
     pub query: String,
     /// The answer.
     pub answer: String,
+}
+
+impl Content {
+    /// Cuts them; none when there is neither.
+    pub(crate) fn of(query: Option<String>, answer: Option<String>) -> Option<Self> {
+        let cut = |text: Option<String>| text.unwrap_or_default().chars().take(MOST_CONTENT).collect();
+        (query.is_some() || answer.is_some()).then(|| Self { query: cut(query), answer: cut(answer) })
+    }
+
+    /// As pages keep it.
+    pub(crate) fn json(&self) -> Value {
+        json!({ "query": self.query, "answer": self.answer })
+    }
 }
 
 /// A message, read.
@@ -115,14 +128,6 @@ impl From<Opened> for Notice {
         let mut reasons: Vec<String> = opened.reasons.iter().filter_map(code).collect();
         reasons.sort_unstable();
         reasons.dedup();
-        let cut = |text: String| text.chars().take(MOST_CONTENT).collect();
-        let content = match (opened.query, opened.answer) {
-            (None, None) => None,
-            (query, answer) => Some(Content {
-                query: cut(query.unwrap_or_default()),
-                answer: cut(answer.unwrap_or_default()),
-            }),
-        };
         Self {
             review_item: opened.review_item,
             project: opened.project,
@@ -134,15 +139,13 @@ impl From<Opened> for Notice {
             practice: opened.practice,
             reasons,
             content_owner: opened.content_owner,
-            content,
+            content: Content::of(opened.query, opened.answer),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -7,8 +7,7 @@ use chrono::Utc;
 use durable::{chain, persist};
 use queue::{Connection, Consumer, Delivery, Next, Source};
 use reqwest::Client;
-use serde_json::json;
-use store::{DueNotification, OpenItem, PageEvent, PageItem, Store, Tried, TryOutcome};
+use store::{DueNotification, PageEvent, PageItem, Store, Tried, TryOutcome};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -18,7 +17,7 @@ use uuid::Uuid;
 use crate::message::{self, Page};
 use crate::receiver::client;
 use crate::retry::{self, Answer, Limits};
-use crate::{Incoming, Kindred, Notice, NotifyError, Receiver, Settings};
+use crate::{Content, Incoming, Kindred, Notice, NotifyError, Receiver, Settings};
 
 /// Messages in hand at once.
 const PREFETCH: u16 = 16;
@@ -35,24 +34,11 @@ const LEASE_MARGIN: Duration = Duration::from_secs(10);
 /// Tells people. Several may run at once, on one database.
 #[derive(Debug, Clone)]
 pub struct Notifier {
-    settings: Arc<Settings>,
-    store: Store,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) store: Store,
     client: Client,
     /// There may be something to send.
     woken: Arc<Notify>,
-}
-
-/// What would be sent to a receiver.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Planned {
-    /// The receiver's name.
-    pub receiver: String,
-    /// Its kind.
-    pub kind: &'static str,
-    /// The page in one line.
-    pub summary: String,
-    /// The body, without keys.
-    pub body: serde_json::Value,
 }
 
 impl Notifier {
@@ -149,7 +135,7 @@ impl Notifier {
             urgent: kindred.urgent,
             reason: kindred.reason,
             practice: notice.practice,
-            content: content.map(|content| json!({ "query": content.query, "answer": content.answer })),
+            content: content.map(Content::json),
         }
     }
 
@@ -202,7 +188,7 @@ impl Notifier {
         let page = self.worded(&due);
         let begun = Instant::now();
         let answer = match self.settings.receivers.get(&due.receiver) {
-            Some(receiver) => receiver.send(&self.client, &page, due.tries > 1).await,
+            Some(receiver) => receiver.send(&self.client, &page, due.may_have_arrived).await,
             None => Answer {
                 outcome: TryOutcome::Refused,
                 status: None,
@@ -284,28 +270,6 @@ impl Notifier {
         }
     }
 
-    /// What would be sent for these items if they came now, all at once. Nothing is written or sent.
-    pub fn plan(&self, items: Vec<OpenItem>) -> Vec<Planned> {
-        let now = Utc::now();
-        let mut pages: std::collections::BTreeMap<(String, Kindred), (Notice, u64)> = Default::default();
-        for notice in items.into_iter().map(notice) {
-            for receiver in self.settings.rules.receivers(&notice, now) {
-                let key = (receiver.to_owned(), Kindred::of(&notice));
-                pages.entry(key).or_insert_with(|| (notice.clone(), 0)).1 += 1;
-            }
-        }
-        let planned = pages.into_iter().filter_map(|((receiver, _), (first, items))| {
-            let target = &self.settings.receivers.get(&receiver)?.target;
-            let page = Page {
-                link: message::link(self.settings.desk_url.as_deref(), items, first.review_item),
-                ..first_page(&first, items)
-            };
-            let (kind, summary, body) = (target.kind(), page.summary(), target.shown(&page));
-            Some(Planned { receiver, kind, summary, body })
-        });
-        planned.collect()
-    }
-
     /// Sends a receiver a test, and to PagerDuty its end as well. Gives what it answered.
     ///
     /// # Errors
@@ -330,28 +294,7 @@ impl Receiver {
     }
 }
 
-fn first_page(notice: &Notice, items: u64) -> Page {
-    Page {
-        notification: Uuid::nil(),
-        page: Uuid::nil(),
-        event: PageEvent::Trigger,
-        items,
-        project: notice.project.clone(),
-        kind: notice.kind.clone(),
-        severity: notice.severity.map(|severity| severity.as_str().to_owned()),
-        urgent: notice.urgent,
-        reasons: notice.reasons.clone(),
-        practice: notice.practice,
-        test: false,
-        review_item: notice.review_item,
-        trace_id: notice.trace_id.clone(),
-        opened_at: Utc::now(),
-        link: None,
-        content: None,
-    }
-}
-
-fn test_page() -> Page {
+pub(crate) fn test_page() -> Page {
     Page {
         notification: Uuid::now_v7(),
         page: Uuid::now_v7(),
@@ -368,22 +311,6 @@ fn test_page() -> Page {
         trace_id: "test".to_owned(),
         opened_at: Utc::now(),
         link: None,
-        content: None,
-    }
-}
-
-fn notice(item: OpenItem) -> Notice {
-    Notice {
-        review_item: item.id,
-        project: item.project,
-        trace_id: item.trace_id,
-        kind: item.kind,
-        severity: item.severity.as_deref().and_then(audit::report::Severity::parse),
-        urgent: item.urgent,
-        blind: item.blind,
-        practice: item.practice,
-        reasons: item.reason_codes,
-        content_owner: item.content_owner,
         content: None,
     }
 }

@@ -76,7 +76,7 @@ impl Target {
         }
     }
 
-    /// What is sent. `again`: an earlier try ended without an answer.
+    /// What is sent. `again`: an earlier try may have arrived.
     fn body(&self, page: &Page, again: bool) -> serde_json::Value {
         match self {
             Self::PagerDuty { routing_key, .. } => page.pagerduty(routing_key.expose()),
@@ -139,9 +139,9 @@ impl Receiver {
                 }
             }
             Err(error) => {
-                // Before a connection there was nothing to deliver.
-                let is_unknown = error.is_timeout() && !error.is_connect();
-                let outcome = if is_unknown { TryOutcome::Timeout } else { TryOutcome::Unavailable };
+                // Before a connection there was nothing to deliver; one that broke may have carried all of it.
+                let was_sent = !error.is_connect() && !error.is_builder();
+                let outcome = if was_sent { TryOutcome::Timeout } else { TryOutcome::Unavailable };
                 Answer { outcome, status: None, retry_after: None, error: Some(words(error)) }
             }
         }
@@ -158,4 +158,32 @@ fn words(error: reqwest::Error) -> String {
         source = cause.source();
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt as _;
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::notifier::test_page;
+
+    /// It was called unavailable, as if nothing could have arrived.
+    #[tokio::test]
+    async fn a_connection_that_ends_without_an_answer_may_have_carried_the_page() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = Secret::new(format!("http://{}/", listener.local_addr().unwrap()));
+        let receiver = Receiver { target: Target::Slack { url }, timeout: Duration::from_secs(20) };
+        let client = client().unwrap();
+        let page = test_page();
+        let takes_and_goes = async {
+            let (mut connection, _) = listener.accept().await.unwrap();
+            assert!(connection.read(&mut [0; 16]).await.unwrap() > 0);
+        };
+        let (answer, ()) = tokio::join!(receiver.send(&client, &page, false), takes_and_goes);
+        assert_eq!((answer.outcome, answer.status), (TryOutcome::Timeout, None), "{answer:?}");
+        drop(listener);
+        let answer = receiver.send(&client, &page, false).await;
+        assert_eq!((answer.outcome, answer.status), (TryOutcome::Unavailable, None), "{answer:?}");
+    }
 }

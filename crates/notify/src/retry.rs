@@ -34,6 +34,8 @@ pub const fn outcome(status: u16) -> TryOutcome {
     match status {
         200..=299 => TryOutcome::Delivered,
         429 => TryOutcome::Throttled,
+        // A gateway has no answer of the receiver, which may have it.
+        502 | 504 => TryOutcome::Timeout,
         // The receiver waited in vain, or does not dare yet: not the request's fault.
         408 | 425 | 500..=599 => TryOutcome::Unavailable,
         _ => TryOutcome::Refused,
@@ -84,7 +86,9 @@ mod tests {
             (429, TryOutcome::Throttled),
             (408, TryOutcome::Unavailable),
             (500, TryOutcome::Unavailable),
+            (502, TryOutcome::Timeout),
             (503, TryOutcome::Unavailable),
+            (504, TryOutcome::Timeout),
             (400, TryOutcome::Refused),
             (404, TryOutcome::Refused),
             (302, TryOutcome::Refused),

@@ -7,6 +7,37 @@ use chrono::{DateTime, Utc};
 
 use crate::{Hours, Notice, Zone};
 
+/// The codes of the reasons for which people are asked (docs/audits.md), in alphabetical order. `blind_sample` is none:
+/// nobody is told of those items.
+pub const REASONS: [&str; 26] = [
+    "altered_quote",
+    "claim_follows_evidence",
+    "claim_turned_around",
+    "contradicted_claims",
+    "critical_finding",
+    "hallucination_ratio",
+    "high_risk",
+    "high_value",
+    "human_disagreement",
+    "inconsistent",
+    "insufficient_evidence",
+    "low_confidence",
+    "major_finding",
+    "no_claims_in_answer_with_statements",
+    "number_not_in_answer",
+    "number_not_in_quote",
+    "refused",
+    "regenerations_exhausted",
+    "restated_claim",
+    "score_below_threshold",
+    "statement_left_out",
+    "ungrounded",
+    "unit_not_in_quote",
+    "unreadable",
+    "unsupported_claims",
+    "unverifiable_claims",
+];
+
 /// Tells receivers about items. A list that is empty excludes nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
@@ -171,6 +202,40 @@ mod tests {
         assert_eq!(rules.receivers(&other, monday()).len(), 2);
         let blind = Notice { blind: true, ..notice() };
         assert!(rules.receivers(&blind, monday()).is_empty());
+    }
+
+    /// Every code that stands in the code of audits, so that a new one is not refused in a rule.
+    #[test]
+    fn reasons_are_those_of_audits() {
+        fn sources(folder: &std::path::Path, text: &mut String) {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    sources(&path, text);
+                } else {
+                    let source = std::fs::read_to_string(&path).unwrap();
+                    // Tests have codes of their own.
+                    let source = source.split("#[cfg(test)]").next().unwrap_or_default();
+                    let is_of_tests = path.file_stem().is_some_and(|name| name == "tests");
+                    text.push_str(if is_of_tests { "" } else { source });
+                }
+            }
+        }
+        let mut text = String::new();
+        sources(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../audit/src"), &mut text);
+        let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut found = 0;
+        for start in ["Reason::hold( \"", "Reason::hold(\"", "Reason::block(\"", "doubt_reason( report, \""] {
+            for code in text.split(start).skip(1).map(|rest| rest.split('"').next().unwrap()) {
+                found += 1;
+                assert!(REASONS.contains(&code) || code == "blind_sample", "{code}");
+            }
+        }
+        assert!(found >= 20, "{found}");
+        assert!(REASONS.is_sorted());
+        for code in REASONS {
+            assert!(text.contains(&format!("\"{code}\"")), "{code}");
+        }
     }
 
     proptest! {

@@ -11,8 +11,7 @@ use crate::text::{clean, clean_some, json};
 use crate::words::{PageEvent, TryOutcome};
 use crate::{Error, Result, Store};
 
-/// Pages that are looked at in one transaction.
-const SETTLED_AT_ONCE: i64 = 200;
+mod settle;
 
 /// An item that receivers are to be told about.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,6 +46,8 @@ pub struct DueNotification {
     pub event: PageEvent,
     /// The number of this try, from 1.
     pub tries: i32,
+    /// Whether an earlier try may have arrived: nothing is known of how it ended.
+    pub may_have_arrived: bool,
     /// How many items the receiver is told of.
     pub items: i64,
     /// The page, the same over all events.
@@ -94,11 +95,13 @@ pub struct Tried {
     pub again_after: Option<Duration>,
 }
 
-/// An open review item, as rules see it.
+/// A review item that waits for somebody, as rules see it.
 #[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
 pub struct OpenItem {
     /// The review item.
     pub id: Uuid,
+    /// Its audit.
+    pub audit_id: Uuid,
     /// The producer's project.
     pub project: String,
     /// The producer's id of the trace.
@@ -121,8 +124,8 @@ pub struct OpenItem {
 
 impl Store {
     /// Puts an item into a page of each receiver: into the open one of its kind, or into a new one, which is sent after
-    /// `gather` and is joined by others until `window` has passed. What is in a page already stays there; closed items
-    /// are left out. Gives the receivers for which a page was opened.
+    /// `gather` and is joined by others until `window` has passed. A page that was given up takes no more of them. What
+    /// is in a page already stays there; closed items are left out. Gives the receivers for which a page was opened.
     pub async fn page(&self, item: PageItem, gather: Duration, window: Duration) -> Result<Vec<String>> {
         self.run(move |pool| async move {
             page(&pool, item, gather, window).await.map_err(Error::cannot("page people"))
@@ -133,7 +136,8 @@ impl Store {
     /// Notes which pages have an item that was taken, are closed as a whole, or have grown since they were sent, and
     /// what their receivers are to be told. True when there may be more.
     pub async fn settle_pages(&self) -> Result<bool> {
-        self.run(|pool| async move { settle(&pool).await.map_err(Error::cannot("look at pages")) }).await
+        self.run(|pool| async move { settle::settle(&pool).await.map_err(Error::cannot("look at pages")) })
+            .await
     }
 
     /// Takes up to `limit` notifications in hand that are due. Each begins a try, which is on record from here on.
@@ -160,15 +164,16 @@ impl Store {
         .await
     }
 
-    /// Open review items that are not of the blind sample, the most urgent first.
+    /// Review items that nobody has in hand, without those of the blind sample, the most urgent first. Whoever let the
+    /// lease run out does not have the item any more.
     pub async fn open_items(&self, limit: u32) -> Result<Vec<OpenItem>> {
         sqlx::query_as(
-            "select item.id, item.project, item.trace_id, item.kind, item.severity, item.urgent, item.blind,
+            "select item.id, item.audit_id, item.project, item.trace_id, item.kind, item.severity, item.urgent, item.blind,
                 audit.practice, item.reason_codes, trace.content_owner
             from groundcrew.review_items as item
             join groundcrew.audits as audit on audit.id = item.audit_id
             left join groundcrew.trace_rows as trace on trace.id = audit.trace_row
-            where item.status = 'open' and not item.blind
+            where (item.status = 'open' or item.status = 'claimed' and item.leased_until <= now()) and not item.blind
             order by item.rank, item.created_at, item.id
             limit $1",
         )
@@ -256,6 +261,10 @@ async fn join(
     .bind(&reason)
     .fetch_optional(&mut *connection)
     .await?;
+    let open = match open {
+        Some(page) if is_given_up(connection, page).await? => None,
+        open => open,
+    };
     let page = open.unwrap_or_else(Uuid::now_v7);
     if open.is_none() {
         sqlx::query(
@@ -294,97 +303,21 @@ async fn join(
     Ok(open.is_none())
 }
 
-/// Pages of which something may have to be told.
-const RESTLESS: &str = "select page.id from groundcrew.notification_pages as page
-    where page.resolved_at is null and (
-        exists (
-            select from groundcrew.notification_items as member
-            join groundcrew.review_items as item on item.id = member.review_item
-            where member.page_id = page.id
-                and (page.acknowledged_at is null and item.status = 'claimed' or item.status = 'closed')
-                and (
-                    page.acknowledged_at is null
-                    or not exists (
-                        select from groundcrew.notification_items as other
-                        join groundcrew.review_items as rest on rest.id = other.review_item
-                        where other.page_id = page.id and rest.status <> 'closed'
-                    )
-                )
-        )
-        or page.updated_at is null and page.closes_at <= now() and exists (
-            select from groundcrew.notifications as sent
-            where sent.page_id = page.id and sent.event = 'trigger' and sent.state = 'delivered'
-                and sent.items < (select count(*) from groundcrew.notification_items where page_id = page.id)
-        )
+/// Whether nobody will be told of what joins a page. Asked once the page is locked: its last try may have ended while
+/// that was waited for.
+async fn is_given_up(connection: &mut PgConnection, page: Uuid) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar(
+        "select exists (
+            select from groundcrew.notifications where page_id = $1 and event = 'trigger' and state = 'failed'
+        )",
     )
-    order by page.opened_at
-    limit $1
-    for update of page skip locked";
-
-/// All items are closed: a trigger that nobody has sent is dropped, for the others there is an end.
-const RESOLVE: &str = "with ended as (
-        update groundcrew.notification_pages as page set resolved_at = now()
-        where id = any($1) and not exists (
-            select from groundcrew.notification_items as member
-            join groundcrew.review_items as item on item.id = member.review_item
-            where member.page_id = page.id and item.status <> 'closed'
-        )
-        returning id
-    ), dropped as (
-        update groundcrew.notifications set state = 'skipped', settled_at = now()
-        where page_id in (select id from ended) and state = 'pending' and tries = 0
-        returning page_id, event
-    )
-    insert into groundcrew.notifications (id, page_id, event, due_at)
-    select gen_random_uuid(), page_id, 'resolve', now()
-    from groundcrew.notifications
-    where page_id in (select id from ended) and event = 'trigger' and state in ('pending', 'delivered')
-        and page_id not in (select page_id from dropped where event = 'trigger')
-    on conflict (page_id, event) do nothing";
-
-const ACKNOWLEDGE: &str = "with taken as (
-        update groundcrew.notification_pages as page set acknowledged_at = now()
-        where id = any($1) and acknowledged_at is null and resolved_at is null and exists (
-            select from groundcrew.notification_items as member
-            join groundcrew.review_items as item on item.id = member.review_item
-            where member.page_id = page.id and item.status <> 'open'
-        )
-        returning id
-    )
-    insert into groundcrew.notifications (id, page_id, event, due_at)
-    select gen_random_uuid(), page_id, 'acknowledge', now()
-    from groundcrew.notifications
-    where page_id in (select id from taken) and event = 'trigger' and state in ('pending', 'delivered')
-    on conflict (page_id, event) do nothing";
-
-const UPDATE: &str = "with grown as (
-        update groundcrew.notification_pages as page set updated_at = now()
-        where id = any($1) and updated_at is null and resolved_at is null and closes_at <= now() and exists (
-            select from groundcrew.notifications as sent
-            where sent.page_id = page.id and sent.event = 'trigger' and sent.state = 'delivered'
-                and sent.items < (select count(*) from groundcrew.notification_items where page_id = page.id)
-        )
-        returning id
-    )
-    insert into groundcrew.notifications (id, page_id, event, due_at)
-    select gen_random_uuid(), id, 'update', now() from grown
-    on conflict (page_id, event) do nothing";
-
-async fn settle(pool: &PgPool) -> Result<bool, sqlx::Error> {
-    let mut transaction = pool.begin().await?;
-    let pages: Vec<Uuid> =
-        sqlx::query_scalar(RESTLESS).bind(SETTLED_AT_ONCE).fetch_all(&mut *transaction).await?;
-    // Statements of their own: with the pages locked they see every item that has joined.
-    for statement in [RESOLVE, ACKNOWLEDGE, UPDATE] {
-        if !pages.is_empty() {
-            sqlx::query(statement).bind(&pages).execute(&mut *transaction).await?;
-        }
-    }
-    transaction.commit().await?;
-    Ok(i64::try_from(pages.len()).is_ok_and(|count| count == SETTLED_AT_ONCE))
+    .bind(page)
+    .fetch_one(connection)
+    .await
 }
 
-/// What is due, unless an earlier event of its page is still to be told.
+/// What is due, unless an earlier event of its page is still to be told. Of a page whose items are all closed nobody is
+/// told anything but that.
 const LEASE: &str = "with due as (
         update groundcrew.notifications as taken set
             leased_until = now() + $2,
@@ -400,6 +333,10 @@ const LEASE: &str = "with due as (
                     select from groundcrew.notifications as before
                     where before.page_id = waiting.page_id and before.seq < waiting.seq and before.state = 'pending'
                 )
+                and (event = 'resolve' or not exists (
+                    select from groundcrew.notification_pages as page
+                    where page.id = waiting.page_id and page.resolved_at is not null
+                ))
             order by due_at, seq
             limit $1
             for update skip locked
@@ -409,8 +346,13 @@ const LEASE: &str = "with due as (
     ), begun as (
         insert into groundcrew.notification_tries (notification_id, number) select id, tries from due
     )
-    select due.id, due.event, due.tries, due.items, due.page_id, page.receiver, page.project, page.kind, page.severity,
-        page.urgent, page.reason, page.practice, page.content, page.opened_at, first.review_item, first.trace_id
+    select due.id, due.event, due.tries, exists (
+            select from groundcrew.notification_tries as try
+            where try.notification_id = due.id and try.number < due.tries
+                and (try.outcome is null or try.outcome = 'timeout')
+        ) as may_have_arrived,
+        due.items, due.page_id, page.receiver, page.project, page.kind, page.severity, page.urgent,
+        page.reason, page.practice, page.content, page.opened_at, first.review_item, first.trace_id
     from due
     join groundcrew.notification_pages as page on page.id = due.page_id
     cross join lateral (
@@ -424,6 +366,15 @@ const LEASE: &str = "with due as (
 
 async fn record(pool: &PgPool, tried: Tried) -> Result<(), sqlx::Error> {
     let mut transaction = pool.begin().await?;
+    // Nothing joins the page, and nobody looks at it, until it is known how the try ended.
+    sqlx::query(
+        "select from groundcrew.notification_pages
+        where id = (select page_id from groundcrew.notifications where id = $1)
+        for update",
+    )
+    .bind(tried.id)
+    .execute(&mut *transaction)
+    .await?;
     sqlx::query(
         "update groundcrew.notification_tries set outcome = $3, status = $4, error = $5, latency_ms = $6
         where notification_id = $1 and number = $2",
@@ -458,17 +409,7 @@ async fn record(pool: &PgPool, tried: Tried) -> Result<(), sqlx::Error> {
     .fetch_optional(&mut *transaction)
     .await?;
     if let (Some(page), "failed") = (page, state) {
-        // Whoever was never told that it began is not told that it ended.
-        sqlx::query(
-            "update groundcrew.notifications set state = 'skipped', settled_at = now()
-            where page_id = $1 and state = 'pending' and exists (
-                select from groundcrew.notifications where id = $2 and event = 'trigger'
-            )",
-        )
-        .bind(page)
-        .bind(tried.id)
-        .execute(&mut *transaction)
-        .await?;
+        sqlx::query(settle::SKIP_UNTOLD).bind([page].as_slice()).execute(&mut *transaction).await?;
     }
     transaction.commit().await
 }

@@ -140,7 +140,7 @@ async fn dry_run(args: &Notify, settings: &Settings) -> Outcome {
     let items = store.open_items(MOST_ITEMS).await.map_err(services::database)?;
     let count = items.len();
     let notifier = Notifier::new(settings.notify.settings.clone(), store.clone()).map_err(Failure::failed)?;
-    let planned = notifier.plan(items);
+    let planned = notifier.plan(items).await.map_err(services::database)?;
     let mut output = Output::new();
     for Planned { receiver, kind, summary, body } in &planned {
         if args.json.json {

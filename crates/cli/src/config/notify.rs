@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-use ::notify::{Owners, Rules, Target, Zone};
+use ::notify::{Owners, REASONS, Rules, Target, Zone};
 use audit::report::Severity;
 use judge::Secret;
 use serde::Deserialize;
@@ -167,10 +167,11 @@ fn rules(raw: &Notify, sources: &mut Sources) -> Rules {
         for unknown in rule.receivers.iter().filter(|name| !raw.receivers.contains_key(*name)) {
             note(format!("no section [notify.receivers.{unknown}] exists"));
         }
+        words(rule, &mut note);
         let hours = rule.hours.parse().map_err(|error: ::notify::BadHours| note(format!("hours: {error}")));
-        let zone = if rule.time_zone.trim().is_empty() {
+        let zone = if rule.time_zone.is_empty() {
             Zone::offset(&rule.utc_offset).map_err(|error| note(format!("utc_offset: {error}")))
-        } else if rule.utc_offset.trim().is_empty() {
+        } else if rule.utc_offset.is_empty() {
             rule.time_zone.parse().map_err(|error: ::notify::BadZone| note(format!("time_zone: {error}")))
         } else {
             note("time_zone and utc_offset say the same thing: leave one of them out".to_owned());
@@ -188,14 +189,47 @@ fn rules(raw: &Notify, sources: &mut Sources) -> Rules {
             receivers: rule.receivers.clone(),
         });
     }
+    owners(raw, sources);
+    let owners = Owners { receivers: raw.owners.clone(), severities: raw.owner_severities.clone() };
+    Rules { rules, owners }
+}
+
+/// What a rule says in words that never fit an item: it would page nobody, and nobody would know.
+fn words(rule: &Rule, note: &mut impl FnMut(String)) {
+    for unknown in rule.reasons.iter().filter(|code| !REASONS.contains(&code.as_str())) {
+        let what = if unknown == "blind_sample" {
+            "nobody is told of the blind sample"
+        } else {
+            "no reason has this code"
+        };
+        note(format!("reasons: `{unknown}`: {what}; allowed are {}", REASONS.join(", ")));
+    }
+    if rule.projects.iter().any(|project| project.trim().is_empty()) {
+        note("projects: expected names of projects; leave the key out for all of them".to_owned());
+    }
+    for (name, value) in [("time_zone", &rule.time_zone), ("utc_offset", &rule.utc_offset)] {
+        if !value.is_empty() && value.trim().is_empty() {
+            note(format!("{name}: is blank; leave the key out for UTC"));
+        }
+    }
+}
+
+fn owners(raw: &Notify, sources: &mut Sources) {
+    if !raw.owners.is_empty() && raw.owner_severities.is_empty() {
+        let allowed = Severity::ALL.map(Severity::as_str).join(", ");
+        let message = format!("[] pages no owner in notify.owners; allowed are {allowed}");
+        sources.note(&key("owner_severities"), message);
+    }
     for (owner, receivers) in &raw.owners {
+        if owner.trim().is_empty() {
+            sources
+                .note(&key("owners"), "expected the name of a content owner, found a blank one".to_owned());
+        }
         for unknown in receivers.iter().filter(|name| !raw.receivers.contains_key(*name)) {
             let message = format!("{owner}: no section [notify.receivers.{unknown}] exists");
             sources.note(&key("owners"), message);
         }
     }
-    let owners = Owners { receivers: raw.owners.clone(), severities: raw.owner_severities.clone() };
-    Rules { rules, owners }
 }
 
 /// The key of the secret when one is missing.
@@ -303,5 +337,54 @@ mod tests {
         );
         let short = short.unwrap_err().to_string();
         assert!(short.contains("too short") && !short.contains("s3cret"), "{short}");
+    }
+    /// They passed, and such a rule paged nobody, or everybody at all hours.
+    #[test]
+    fn words_of_a_rule_that_never_fit_are_refused_with_those_that_are_allowed() {
+        for (line, said) in [
+            (
+                "reasons = [\"critical_findings\"]",
+                "rule 1: reasons: `critical_findings`: no reason has this code",
+            ),
+            ("reasons = [\"critical_findings\"]", "altered_quote, claim_follows_evidence"),
+            ("reasons = [\"major_finding\", \"\"]", "rule 1: reasons: ``: no reason has this code"),
+            ("reasons = [\"blind_sample\"]", "nobody is told of the blind sample; allowed are"),
+            ("hours = \",\"", "rule 1: hours: `,` names no hours"),
+            ("hours = \" \"", "rule 1: hours: ` ` names no hours"),
+            ("hours = \"mon,,tue\"", "rule 1: hours: `mon,,tue` names no hours"),
+            ("time_zone = \" \"", "rule 1: time_zone: is blank"),
+            ("utc_offset = \" \"", "rule 1: utc_offset: is blank"),
+            ("projects = [\"\"]", "rule 1: projects: expected names of projects"),
+            ("projects = [\"harbour\", \" \"]", "rule 1: projects: expected names of projects"),
+        ] {
+            let refused = problem(&format!("{PAGER}{line}\n"));
+            assert!(refused.contains(said), "{line}: {refused}");
+        }
+        for (line, said) in [
+            ("owners = { \" \" = [\"on-call\"] }", "found a blank one"),
+            (
+                "owners = { fares = [\"on-call\"] }\nowner_severities = []",
+                "allowed are minor, major, critical",
+            ),
+        ] {
+            let refused = problem(&format!("[notify]\n{line}\n{PAGER}"));
+            assert!(refused.contains(said), "{line}: {refused}");
+        }
+        let all = ::notify::REASONS.map(|code| format!("\"{code}\"")).join(", ");
+        let allowed =
+            format!("{PAGER}reasons = [{all}]\nprojects = [\"harbour\"]\nhours = \"mon, sat 10:00-14:00\"\n");
+        let config = load_text(&allowed, &[]).unwrap();
+        assert_eq!(config.settings.notify.settings.rules.rules.len(), 1);
+    }
+
+    /// The example of docs/paging.md named a reason that does not exist.
+    #[test]
+    fn the_webhook_of_the_manual_names_reasons_that_exist() {
+        let manual = include_str!("../../../../docs/paging.md");
+        let reasons = manual.split("\"reasons\": [").nth(1).and_then(|rest| rest.split(']').next()).unwrap();
+        for code in reasons.split(", ") {
+            assert!(::notify::REASONS.contains(&code.trim_matches('"')), "{code}");
+            assert!(manual.contains(&format!(", faithfulness: {}\"", code.trim_matches('"'))), "{code}");
+        }
     }
 }

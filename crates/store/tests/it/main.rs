@@ -17,6 +17,7 @@ mod keep;
 mod lookup;
 mod maintain;
 mod migrations;
+mod notify;
 mod nul;
 mod outbox;
 mod reads;
