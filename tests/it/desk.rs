@@ -135,7 +135,7 @@ async fn an_item_is_decided_over_the_api_and_its_end_reaches_who_waits() {
     // Another ruling under an id that somebody else has used is a conflict, and no failure of the database.
     let used = "00000000-0000-0000-0000-00000000cafe";
     sqlx::query(sqlx::AssertSqlSafe(format!(
-        "insert into groundcrew.rulings select ruling.*
+        "insert into groundcrew.rulings overriding user value select ruling.*
         from groundcrew.rulings as old, jsonb_populate_record(old, '{{\"id\": \"{used}\", \"reviewer\": \"eve\"}}') as ruling"
     )))
     .execute(&system.database.pool)
