@@ -134,6 +134,17 @@ async fn an_item_is_decided_over_the_api_and_its_end_reaches_who_waits() {
     assert_eq!(status, StatusCode::OK, "{ruled}");
     let added = json!({ "ruling": "add", "text": "The crossing takes 35 minutes.", "verdict": "unsupported", "severity": "minor" });
     assert_eq!(desk.post(&rulings, &ann, say(added)).await.0, StatusCode::OK);
+    let long = "x".repeat(4_001);
+    for ending in ["close", "dismiss", "retry"] {
+        let body = json!({ "fence": taken["fence"], "note": long });
+        let (status, refused) = desk.post(&format!("{path}/{ending}"), &ann, body).await;
+        let said = (status, &refused["error"]["problems"][0]["path"]);
+        assert_eq!(
+            said,
+            (StatusCode::UNPROCESSABLE_ENTITY, &json!("$.note")),
+            "{ending}: notes have a limit"
+        );
+    }
     let (status, closed) = desk
         .post(&format!("{path}/close"), &ann, json!({ "fence": taken["fence"], "decision": "deliver" }))
         .await;
@@ -169,9 +180,28 @@ async fn an_item_is_decided_over_the_api_and_its_end_reaches_who_waits() {
     let case: Value = serde_json::from_str(std::fs::read_to_string(&file).unwrap().trim()).unwrap();
     assert_eq!((&case["trace_id"], &case["human_label"]["faithful"]), (&json!("wrong"), &json!(false)));
     assert_eq!(case["human_label"]["claims"].as_array().unwrap().len(), 2);
+    // What is there is not replaced, and a file without cases is not written.
+    std::fs::write(&file, "corrected by hand").unwrap();
+    let none = folder.join("none.jsonl");
+    for (to, project, code) in [(&file, "any", 2), (&none, "no-such-project", 0)] {
+        let mut program = system.program(&["golden", "export", "--practice", "--out"]);
+        program = program.argument(to.to_str().unwrap());
+        if project != "any" {
+            program = program.argument("--project").argument(project);
+        }
+        let (ended, printed) = program.run().await;
+        assert_eq!(ended, Some(code), "{printed}");
+        assert!(printed.contains(if code == 2 { "is not replaced" } else { "no cases" }), "{printed}");
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "corrected by hand");
+    assert!(!none.exists());
+    for name in ["me", "Nobody", " loopback "] {
+        let (ended, printed) = system.program(&["token", "add", name, "--role", "viewer"]).run().await;
+        assert_eq!(ended, Some(2), "a token called {name} would mean something else: {printed}");
+    }
     std::fs::remove_dir_all(&folder).unwrap();
     let logged = system.strings("select principal || ' ' || status from groundcrew.access_log where path like '%/close' order by id").await;
-    assert_eq!(logged, ["ann 422", "ann 200"]);
+    assert_eq!(logged, ["ann 422", "ann 422", "ann 200"]);
     desk.stop().await;
     worker.stop(PATIENCE).await;
     let drop = sqlx::AssertSqlSafe(format!("drop role {role}"));
@@ -345,6 +375,10 @@ async fn a_failed_audit_is_asked_for_again_and_a_dead_letter_replayed_from_the_d
     for letter in open.as_array().unwrap() {
         let path = format!("/api/v1/dead-letters/{}/discard", letter["id"].as_str().unwrap());
         assert_eq!(desk.post(&path, &admin, json!({})).await.0, StatusCode::UNPROCESSABLE_ENTITY);
+        let long = json!({ "note": "x".repeat(4_001) });
+        let (status, refused) = desk.post(&path, &admin, long).await;
+        let said = (status, &refused["error"]["problems"][0]["path"]);
+        assert_eq!(said, (StatusCode::UNPROCESSABLE_ENTITY, &json!("$.note")), "notes have a limit");
         assert_eq!(desk.post(&path, &admin, json!({ "note": "a test" })).await.0, StatusCode::OK);
     }
     desk.stop().await;

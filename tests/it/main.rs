@@ -15,6 +15,7 @@ mod dead_letters;
 mod desk;
 mod desk_access;
 mod desk_pages;
+mod desk_refusals;
 mod documents;
 mod duplicates;
 mod examples;

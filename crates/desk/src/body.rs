@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request};
 use axum::http::StatusCode;
 
@@ -20,21 +20,30 @@ impl FromRequest<Desk> for Bounded {
     type Rejection = Refusal;
 
     async fn from_request(request: Request, desk: &Desk) -> Result<Self, Refusal> {
-        let limit = desk.settings().max_body_bytes;
-        match tokio::time::timeout(PATIENCE, axum::body::to_bytes(request.into_body(), limit)).await {
-            Ok(Ok(bytes)) => Ok(Self(bytes)),
-            Ok(Err(error)) if is_too_long(&error) => Err(Refusal::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "too_large",
-                format!("the body is longer than desk.max_body_bytes allows ({limit} bytes)"),
-            )),
-            Ok(Err(error)) => Err(Refusal::malformed(format!("the body could not be read: {error}"))),
-            Err(_) => Err(Refusal::new(
-                StatusCode::REQUEST_TIMEOUT,
-                "timeout",
-                "the body did not arrive within 30 seconds",
-            )),
-        }
+        read(request.into_body(), desk.settings().max_body_bytes, "desk.max_body_bytes allows")
+            .await
+            .map(Self)
+    }
+}
+
+/// Reads a body to its end: at most `limit` bytes, which is what `which` says, and not for ever.
+///
+/// # Errors
+/// 413 when it is too long, 408 when it takes too long, 400 when it breaks off.
+pub(crate) async fn read(body: Body, limit: usize, which: &str) -> Result<Bytes, Refusal> {
+    match tokio::time::timeout(PATIENCE, axum::body::to_bytes(body, limit)).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(error)) if is_too_long(&error) => Err(Refusal::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "too_large",
+            format!("the body is longer than {which} ({limit} bytes)"),
+        )),
+        Ok(Err(error)) => Err(Refusal::malformed(format!("the body could not be read: {error}"))),
+        Err(_) => Err(Refusal::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "timeout",
+            "the body did not arrive within 30 seconds",
+        )),
     }
 }
 
@@ -48,4 +57,19 @@ fn is_too_long(error: &axum::Error) -> bool {
         cause = current.source();
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_never_arrives_is_not_waited_for() {
+        let never = futures_util::stream::pending::<Result<Bytes, std::io::Error>>();
+        let refusal = read(Body::from_stream(never), 100, "a test allows").await.unwrap_err();
+        assert_eq!(refusal.status(), StatusCode::REQUEST_TIMEOUT);
+        let refusal = read(Body::from("x".repeat(101)), 100, "a test allows").await.unwrap_err();
+        assert_eq!(refusal.status(), StatusCode::PAYLOAD_TOO_LARGE);
+        assert_eq!(read(Body::from("x"), 1, "a test allows").await.unwrap(), "x");
+    }
 }

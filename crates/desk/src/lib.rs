@@ -6,12 +6,15 @@
 //! - [`openapi`] describes the API from that table.
 //! - `review` says what people see of review items and does what they decide; `pages` shows it to browsers.
 //! - `gate` answers whoever waits for what to do with an answer.
+//! - `connections` bounds how many connections there are, and how long nothing may happen on one.
 //! - `health` serves liveness, readiness and metrics.
 //!
 //! TLS ends in front of it. Every answer is JSON unless a page is asked for, and every refusal says why.
 
 pub mod access;
 mod body;
+mod connections;
+mod extract;
 mod gate;
 mod health;
 pub mod openapi;

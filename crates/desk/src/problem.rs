@@ -107,8 +107,23 @@ impl Refusal {
 
 impl From<store::Error> for Refusal {
     fn from(error: store::Error) -> Self {
-        Self::failed(&error)
+        if !error.is_data() {
+            return Self::failed(&error);
+        }
+        // The database is well: something in the request is none that it can hold, and trying again does not help.
+        tracing::warn!(error = %durable::chain(&error), "the database refused what was sent");
+        if is_taken(&error) {
+            return Self::conflict("something else has this id already: choose another");
+        }
+        let message = "a value is too large, too long, or none that can be stored";
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unprocessable", message)
     }
+}
+
+/// Whether the database holds something else under the same id.
+fn is_taken(error: &store::Error) -> bool {
+    let store::Error::Database { source, .. } = error else { return false };
+    source.as_database_error().is_some_and(|error| error.is_unique_violation())
 }
 
 impl IntoResponse for Refusal {

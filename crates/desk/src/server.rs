@@ -1,6 +1,7 @@
 //! The server: start, serve, drain.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use durable::{calibration, chain};
 use runner::Runner;
@@ -11,7 +12,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::settings::Settings;
 use crate::state::Desk;
-use crate::{gate, health, routes};
+use crate::{connections, gate, health, routes};
+
+/// How long what was cut off may take to be sent.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// The desk cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -78,21 +82,23 @@ impl Server {
         background.spawn(async move { gate::sweep(&swept, &token).await });
         tracing::info!(%address, "the desk listens");
 
-        let service = routes::router(desk.clone()).into_make_service_with_connect_info::<SocketAddr>();
-        let stopped = stop.clone();
-        let serve =
-            axum::serve(listener, service).with_graceful_shutdown(async move { stopped.cancelled().await });
-        let serve = tokio::spawn(async move { serve.await });
+        let limits = connections::Limits::of(desk.settings().gate.max_calls);
+        let router = routes::router(desk.clone());
+        let mut serve = tokio::spawn(connections::serve(listener, router, limits, stop.clone(), end.clone()));
         stop.cancelled().await;
         desk.tasks().close();
         let drained = async {
-            let _ = serve.await;
+            let _ = (&mut serve).await;
             desk.tasks().wait().await;
         };
         if tokio::time::timeout(desk.settings().drain_deadline, drained).await.is_err() {
             tracing::warn!("the drain deadline is over; what is left is cut off");
             desk.abort().cancel();
             desk.tasks().wait().await;
+            // What was cut off still has an answer. A task that has ended may not be waited for again.
+            if !serve.is_finished() {
+                let _ = tokio::time::timeout(LAST_ANSWERS, &mut serve).await;
+            }
         }
         end.cancel();
         while let Some(joined) = background.join_next().await {

@@ -10,7 +10,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::access::{Failures, Tokens};
+use crate::access::{Failures, Refused, Tokens};
 use crate::settings::Settings;
 
 /// The desk, for its handlers. Clones share everything.
@@ -24,6 +24,7 @@ struct Inner {
     runner: Runner,
     tokens: Tokens,
     failures: Failures,
+    refused: Refused,
     purses: Purses,
     figures: Figures,
     calls: Arc<Semaphore>,
@@ -37,6 +38,7 @@ impl Desk {
         Self(Arc::new(Inner {
             tokens: Tokens::new(store.clone()),
             failures: Failures::default(),
+            refused: Refused::default(),
             purses: Purses::new(settings.spend),
             calls: Arc::new(Semaphore::new(settings.gate.max_calls)),
             settings,
@@ -69,6 +71,11 @@ impl Desk {
 
     pub(crate) fn failures(&self) -> &Failures {
         &self.0.failures
+    }
+
+    /// Which refusals are still kept.
+    pub(crate) fn refused(&self) -> &Refused {
+        &self.0.refused
     }
 
     pub(crate) fn purses(&self) -> &Purses {

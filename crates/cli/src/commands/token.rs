@@ -1,6 +1,6 @@
 //! `groundcrew token`: who may use the desk without a person behind it.
 
-use desk::access::NewToken;
+use desk::access::{NewToken, is_reserved};
 use serde_json::json;
 use store::ApiToken;
 
@@ -20,6 +20,12 @@ pub(crate) async fn add(args: &TokenAdd, settings: &Settings) -> Outcome {
     if name.is_empty() || name.chars().count() > MAX_NAME_CHARS || name.chars().any(char::is_control) {
         let message = format!("a token needs a name of 1 to {MAX_NAME_CHARS} printable characters");
         return Err(Failure::usage(message));
+    }
+    if is_reserved(name) {
+        return Err(Failure::usage(format!(
+            "a token cannot be called {name:?}: the desk means something else by that"
+        ))
+        .hint("choose a name that says who or what uses it"));
     }
     if let Some(blank) = args.projects.iter().find(|project| project.trim().is_empty()) {
         return Err(Failure::usage(format!("a project cannot be called {blank:?}")));

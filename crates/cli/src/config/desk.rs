@@ -76,16 +76,19 @@ pub(super) fn listen_and_logins(raw: &Desk, sources: &mut Sources) -> (SocketAdd
         );
         sources.note(&key("login"), message);
     }
+    let fronts = fronts(raw, sources);
     let logins = Logins {
         token: raw.login.contains(&Login::Token),
-        proxy: raw.login.contains(&Login::Proxy).then(|| proxy(raw, sources)).flatten(),
+        proxy: raw.login.contains(&Login::Proxy).then(|| proxy(raw, fronts.clone(), sources)).flatten(),
+        fronts,
         loopback: is_open.then_some(raw.loopback_role),
     };
     (listen, logins)
 }
 
-fn proxy(raw: &Desk, sources: &mut Sources) -> Option<Proxy> {
-    let mut addresses: Vec<IpAddr> = Vec::new();
+/// What stands in front of the desk. It says where requests come from, whether or not it says who asks.
+fn fronts(raw: &Desk, sources: &mut Sources) -> Vec<IpAddr> {
+    let mut addresses = Vec::new();
     for text in &raw.proxy_addresses {
         match text.trim().parse::<IpAddr>() {
             Ok(address) => addresses.push(address.to_canonical()),
@@ -95,6 +98,10 @@ fn proxy(raw: &Desk, sources: &mut Sources) -> Option<Proxy> {
             }
         }
     }
+    addresses
+}
+
+fn proxy(raw: &Desk, addresses: Vec<IpAddr>, sources: &mut Sources) -> Option<Proxy> {
     if addresses.is_empty() {
         let message = "names no proxy: with login = proxy its addresses must be listed".into();
         sources.note(&key("proxy_addresses"), message);

@@ -426,6 +426,10 @@ fn the_desk_lets_nobody_in_who_is_not_asked_unless_they_are_on_this_machine() {
     assert!(problem("[desk]\nlogin = [\"proxy\"]\n").contains("names no proxy"));
     let wrong = "[desk]\nlogin = [\"proxy\"]\nproxy_addresses = [\"10.0.0.0/8\"]\n";
     assert!(problem(wrong).contains("each of one proxy"), "{}", problem(wrong));
+    let in_front = load_text("[desk]\nproxy_addresses = [\"10.0.0.7\"]\n", &[]).unwrap();
+    let logins = in_front.settings.desk.logins;
+    assert!(logins.token && logins.proxy.is_none(), "who asks is not for it to say");
+    assert_eq!(logins.fronts, ["10.0.0.7".parse::<std::net::IpAddr>().unwrap()], "where from is");
     assert!(problem("[gate]\ndeadline_s = 200\n").contains("must not be longer than gate.max_deadline_s"));
 
     let here = load_text("[desk]\nlogin = [\"loopback\"]\n", &[]).unwrap();

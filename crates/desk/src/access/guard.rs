@@ -11,7 +11,7 @@ use store::Access;
 use super::origin::{is_cross_site, names_loopback};
 use super::principal::{Login, Principal, Role};
 use super::session;
-use super::token::hash;
+use super::token::{hash, is_ours};
 use crate::gate;
 use crate::problem::Refusal;
 use crate::routes::Least;
@@ -28,22 +28,31 @@ pub struct Guard {
 pub(crate) async fn guard(State(guard): State<Guard>, request: Request, next: Next) -> Response {
     let Least::Role(least) = guard.least else { return next.run(request).await };
     let peer = peer(&request);
-    let (request, principal) = match identified(&guard.desk, least, peer, request).await {
-        Ok(identified) => identified,
-        Err(response) => return response,
-    };
+    let from = address(&guard.desk, peer, request.headers());
     let mut access = Access {
-        principal: principal.name.clone(),
-        role: Some(principal.role.as_str()),
+        principal: String::new(),
+        role: None,
         method: request.method().to_string(),
         path: request.uri().path().to_owned(),
         status: 0,
-        address: address(&guard.desk, peer, request.headers()).map(|address| address.to_string()),
+        address: from.map(|address| address.to_string()),
     };
+    let (request, principal) = match identified(&guard.desk, least, peer, request).await {
+        Ok(identified) => identified,
+        Err(response) => {
+            access.status = response.status().as_u16();
+            keep_refusal(&guard.desk, from, access);
+            return response;
+        }
+    };
+    access.principal.clone_from(&principal.name);
+    access.role = Some(principal.role.as_str());
     let response = admit(&guard, principal, least, request, next).await;
     access.status = response.status().as_u16();
-    // The gate keeps its calls itself, and lists renew themselves all day.
-    if least != Role::Gate && is_kept(&access) {
+    // The gate keeps the calls that it answers itself, and lists renew themselves all day.
+    if least == Role::Gate {
+        keep_refusal(&guard.desk, from, access);
+    } else if is_kept(&access) {
         keep(&guard.desk, access);
     }
     response
@@ -126,33 +135,42 @@ pub(crate) fn keep(desk: &Desk, access: Access) {
     });
 }
 
+/// Keeps a refusal, unless the address, or all together, have had too many within the minute. Nothing else is kept: what
+/// is not refused, or fails on this side.
+pub(crate) fn keep_refusal(desk: &Desk, from: Option<IpAddr>, access: Access) {
+    if (400..500).contains(&access.status) && desk.refused().keeps(from) {
+        keep(desk, access);
+    }
+}
+
 /// Who is on the other side of the connection.
 pub(crate) fn peer(request: &Request) -> Option<IpAddr> {
     request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip())
 }
 
-/// Where a request comes from, seen through trusted proxies.
+/// Where a request comes from, seen through what stands in front of the desk.
 pub(crate) fn address(desk: &Desk, peer: Option<IpAddr>, headers: &HeaderMap) -> Option<IpAddr> {
-    let proxy = desk.settings().logins.proxy.as_ref();
-    let trusted = proxy.is_some_and(|proxy| peer.is_some_and(|peer| proxy.is_trusted(peer)));
-    client(peer, trusted, headers)
+    let logins = &desk.settings().logins;
+    client(peer, |address| logins.is_front(address), headers)
 }
 
 /// Who asks.
 async fn identify(desk: &Desk, peer: Option<IpAddr>, headers: &HeaderMap) -> Result<Principal, Refusal> {
     let logins = &desk.settings().logins;
     let proxy = logins.proxy.as_ref().filter(|proxy| peer.is_some_and(|peer| proxy.is_trusted(peer)));
-    if let Some(token) = bearer(headers)? {
+    let named = proxy.map(|proxy| proxy.principal(headers));
+    let bearer = bearer(headers);
+    // A proxy that says who asks may pass on what it was told itself, such as a password or a token of its own.
+    let is_for_proxy =
+        matches!(named, Some(Err(_) | Ok(Some(_)))) && !matches!(bearer, Ok(Some(token)) if is_ours(token));
+    if !is_for_proxy && let Some(token) = bearer? {
         if !logins.token {
             return Err(Refusal::unauthenticated("tokens are not among desk.login"));
         }
-        return by_token(desk, token, client(peer, proxy.is_some(), headers)).await;
+        return by_token(desk, token, address(desk, peer, headers)).await;
     }
-    if let Some(proxy) = proxy {
-        let named = proxy.principal(headers).map_err(Refusal::unauthenticated)?;
-        if let Some(principal) = named {
-            return Ok(principal);
-        }
+    if let Some(principal) = named.transpose().map_err(Refusal::unauthenticated)?.flatten() {
+        return Ok(principal);
     }
     if let Some(cookie) = session::session(headers).filter(|_| logins.token)
         && let Some((name, role, projects)) = desk.store().find_session(hash(cookie)).await?
@@ -191,13 +209,23 @@ fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
     }
 }
 
-/// Where the request comes from: behind a trusted proxy, what the proxy added last.
-fn client(peer: Option<IpAddr>, is_behind_proxy: bool, headers: &HeaderMap) -> Option<IpAddr> {
-    let forwarded = || {
-        let last = headers.get_all("x-forwarded-for").iter().next_back()?.to_str().ok()?;
-        last.rsplit(',').next()?.trim().parse().ok()
-    };
-    if is_behind_proxy { forwarded().or(peer) } else { peer }
+/// Where the request comes from: each front says from where it got it, the last one at the end. What stands before the
+/// first that is no front of ours may be invented.
+fn client(peer: Option<IpAddr>, is_front: impl Fn(IpAddr) -> bool, headers: &HeaderMap) -> Option<IpAddr> {
+    let mut from = peer?;
+    let values = headers.get_all("x-forwarded-for").iter().rev();
+    let mut named = values.flat_map(|value| value.to_str().unwrap_or_default().rsplit(','));
+    while is_front(from) {
+        let Some(before) = named.next().and_then(forwarded) else { break };
+        from = before;
+    }
+    Some(from)
+}
+
+/// An address, which some fronts write with its port.
+fn forwarded(text: &str) -> Option<IpAddr> {
+    let text = text.trim();
+    text.parse().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|address| address.ip()))
 }
 
 async fn by_token(desk: &Desk, token: &str, client: Option<IpAddr>) -> Result<Principal, Refusal> {
@@ -219,4 +247,37 @@ async fn by_token(desk: &Desk, token: &str, client: Option<IpAddr>) -> Result<Pr
     }
     tracing::warn!(client = ?client, "a login failed: the token is unknown or revoked");
     Err(Refusal::unauthenticated("this token is not known, or was revoked"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_fronts_say_about_where_a_request_comes_from_counts() {
+        let from = |peer: &str, said: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for value in said {
+                headers.append("x-forwarded-for", axum::http::HeaderValue::from_static(value));
+            }
+            let is_front = |address: IpAddr| ["10.0.0.1", "10.0.0.2"].contains(&address.to_string().as_str());
+            client(Some(peer.parse().unwrap()), is_front, &headers).unwrap().to_string()
+        };
+        assert_eq!(from("192.0.2.9", &["192.0.2.1"]), "192.0.2.9", "no front");
+        assert_eq!(from("10.0.0.1", &[]), "10.0.0.1");
+        assert_eq!(
+            from("10.0.0.1", &["192.0.2.1, 192.0.2.2"]),
+            "192.0.2.2",
+            "the client says the first itself"
+        );
+        assert_eq!(from("10.0.0.1", &["192.0.2.1", "192.0.2.2"]), "192.0.2.2");
+        assert_eq!(
+            from("10.0.0.1", &["192.0.2.1, 192.0.2.2,10.0.0.2"]),
+            "192.0.2.2",
+            "one front after another"
+        );
+        assert_eq!(from("10.0.0.1", &["192.0.2.1:4711"]), "192.0.2.1");
+        assert_eq!(from("10.0.0.1", &["[2001:db8::1]:4711"]), "2001:db8::1");
+        assert_eq!(from("10.0.0.1", &["192.0.2.1, unknown"]), "10.0.0.1");
+    }
 }

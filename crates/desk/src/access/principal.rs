@@ -79,6 +79,15 @@ impl Login {
     }
 }
 
+/// Names that mean something else where people are named: `me` and `nobody` in the lists' filter, `loopback` who was not
+/// asked for a name.
+const RESERVED: [&str; 3] = ["me", "nobody", "loopback"];
+
+/// Whether nobody may have this name, since it means something else.
+pub fn is_reserved(name: &str) -> bool {
+    RESERVED.iter().any(|reserved| name.trim().eq_ignore_ascii_case(reserved))
+}
+
 /// Somebody who asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use axum::http::{HeaderMap, HeaderName};
 
-use super::principal::{Login, Principal, Role};
+use super::principal::{Login, Principal, Role, is_reserved};
 
 /// Whom to believe, and where they say it. From every other address these headers mean nothing.
 #[derive(Debug, Clone)]
@@ -33,6 +33,9 @@ impl Proxy {
     /// What is wrong with its headers: nobody gets in by a header that cannot be understood.
     pub fn principal(&self, headers: &HeaderMap) -> Result<Option<Principal>, String> {
         let Some(name) = one(headers, &self.user_header)? else { return Ok(None) };
+        if is_reserved(name) {
+            return Err(format!("the proxy names a user {name:?}, which means something else here"));
+        }
         let role = match self.role_header.as_ref().map(|header| one(headers, header)).transpose()?.flatten() {
             Some(word) => {
                 Role::parse(word).ok_or_else(|| format!("the proxy says an unknown role: {word:?}"))?
@@ -108,6 +111,8 @@ mod tests {
         for wrong in [
             &[("x-user", "ada"), ("x-user", "eve")][..],
             &[("x-user", "ada"), ("x-role", "root")],
+            &[("x-user", "nobody")],
+            &[("x-user", "Loopback")],
             &[("x-user", "ada"), ("x-role", "viewer"), ("x-role", "admin")],
         ] {
             assert!(proxy().principal(&headers(wrong)).is_err(), "{wrong:?}");

@@ -70,7 +70,7 @@ pub(crate) fn csrf(headers: &HeaderMap) -> (Csrf, Option<HeaderValue>) {
 /// Lets a request through that brings the word, in a header or in a form.
 ///
 /// # Errors
-/// 403 when it does not, 413 when the form is too long.
+/// 403 when it does not, 413 when the form is too long, 408 when it does not arrive.
 pub(crate) async fn check(request: Request, word: &Csrf, limit: usize) -> Result<Request, Refusal> {
     let is_word = |given: &str| same(given, &word.0);
     let in_header = request.headers().get(CSRF_HEADER).and_then(|value| value.to_str().ok());
@@ -82,9 +82,7 @@ pub(crate) async fn check(request: Request, word: &Csrf, limit: usize) -> Result
         return Err(missing());
     }
     let (parts, body) = request.into_parts();
-    let bytes = axum::body::to_bytes(body, limit).await.map_err(|_| {
-        Refusal::new(axum::http::StatusCode::PAYLOAD_TOO_LARGE, "too_large", "the form is too long")
-    })?;
+    let bytes = crate::body::read(body, limit, "desk.max_body_bytes allows").await?;
     let found = form_urlencoded::parse(&bytes).any(|(name, value)| name == CSRF_FIELD && is_word(&value));
     if found { Ok(Request::from_parts(parts, Body::from(bytes))) } else { Err(missing()) }
 }

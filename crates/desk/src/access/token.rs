@@ -18,6 +18,11 @@ use super::secret::secret;
 /// What every token begins with, so that scanners for leaked secrets can find one.
 const PREFIX: &str = "gc_";
 
+/// Whether this has the form of our tokens, and so is not meant for somebody in front of the desk.
+pub(crate) fn is_ours(token: &str) -> bool {
+    token.starts_with(PREFIX)
+}
+
 /// How long a token that was found is not looked up again, and so how long one lives on after it was revoked.
 const KNOWN_FOR: Duration = Duration::from_secs(5);
 

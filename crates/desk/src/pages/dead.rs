@@ -1,7 +1,7 @@
 //! Messages that were given up on.
 
 use askama::Template;
-use axum::extract::{Form, Query as Params, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
@@ -13,6 +13,7 @@ use store::DeadLetterView;
 use super::frame::{Frame, moment, render};
 use super::{About, form, page};
 use crate::access::{Csrf, Principal, Role};
+use crate::extract::{Fields, Params};
 use crate::problem::Refusal;
 use crate::review::{DeadQuery, letter, letters, send_again, throw_away};
 use crate::routes::Route;
@@ -131,13 +132,13 @@ async fn back<T>(about: &About, done: Result<T, Refusal>) -> Result<Response, Re
     }
 }
 
-async fn replay(about: About, Form(form): Form<NoteForm>) -> Result<Response, Refusal> {
+async fn replay(about: About, Fields(form): Fields<NoteForm>) -> Result<Response, Refusal> {
     let note = Some(form.note.trim()).filter(|note| !note.is_empty());
     let done = send_again(&about.desk, &about.asker, &about.id, note).await;
     back(&about, done).await
 }
 
-async fn discard(about: About, Form(form): Form<NoteForm>) -> Result<Response, Refusal> {
+async fn discard(about: About, Fields(form): Fields<NoteForm>) -> Result<Response, Refusal> {
     let done = throw_away(&about.desk, &about.asker, &about.id, Some(&form.note)).await;
     back(&about, done).await
 }

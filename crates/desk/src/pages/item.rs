@@ -1,6 +1,5 @@
 //! One item: what was asked, what was answered, what it rests on, what the judge said, and what people say.
 
-use axum::extract::Form;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
@@ -11,6 +10,7 @@ use super::frame::{Frame, render};
 use super::item_page::ItemPage;
 use super::{About, form, page};
 use crate::access::Role;
+use crate::extract::Fields;
 use crate::problem::{Problem, Refusal};
 use crate::review::act;
 use crate::review::body::{CloseBody, RulingBody, Word};
@@ -135,12 +135,12 @@ async fn take(about: About) -> Result<Response, Refusal> {
     back(&about, done, "").await
 }
 
-async fn give_back(about: About, Form(form): Form<ActForm>) -> Result<Response, Refusal> {
+async fn give_back(about: About, Fields(form): Fields<ActForm>) -> Result<Response, Refusal> {
     act::give_back(&about.desk, &about.asker, &about.id, form.fence()).await?;
     Ok(Redirect::to("/queue").into_response())
 }
 
-async fn rule(about: About, Form(form): Form<ActForm>) -> Result<Response, Refusal> {
+async fn rule(about: About, Fields(form): Fields<ActForm>) -> Result<Response, Refusal> {
     let done = match form.ruling() {
         Ok(body) => act::rule(&about.desk, &about.asker, &about.id, &body).await,
         Err(refusal) => Err(refusal),
@@ -148,7 +148,7 @@ async fn rule(about: About, Form(form): Form<ActForm>) -> Result<Response, Refus
     back(&about, done, &form.place()).await
 }
 
-async fn close(about: About, Form(form): Form<ActForm>) -> Result<Response, Refusal> {
+async fn close(about: About, Fields(form): Fields<ActForm>) -> Result<Response, Refusal> {
     let body = CloseBody {
         fence: form.fence(),
         faithful: form.faithful(),
@@ -159,13 +159,13 @@ async fn close(about: About, Form(form): Form<ActForm>) -> Result<Response, Refu
     back(&about, done, "").await
 }
 
-async fn retry(about: About, Form(form): Form<ActForm>) -> Result<Response, Refusal> {
+async fn retry(about: About, Fields(form): Fields<ActForm>) -> Result<Response, Refusal> {
     let note = form.note();
     let done = act::retry(&about.desk, &about.asker, &about.id, form.fence(), note.as_deref()).await;
     back(&about, done, "").await
 }
 
-async fn dismiss(about: About, Form(form): Form<ActForm>) -> Result<Response, Refusal> {
+async fn dismiss(about: About, Fields(form): Fields<ActForm>) -> Result<Response, Refusal> {
     let note = form.note();
     let done = act::dismiss(&about.desk, &about.asker, &about.id, form.fence(), note.as_deref()).await;
     back(&about, done, "").await

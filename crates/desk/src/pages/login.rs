@@ -1,7 +1,9 @@
 //! Logging in with a token, and out.
 
+use std::net::IpAddr;
+
 use askama::Template;
-use axum::extract::{Query, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
@@ -10,6 +12,8 @@ use store::Access;
 
 use super::frame::{self, render};
 use crate::access::{self, hash};
+use crate::body;
+use crate::extract::Params;
 use crate::problem::Refusal;
 use crate::routes::{Least, Route};
 use crate::state::Desk;
@@ -40,7 +44,7 @@ struct Target {
     next: String,
 }
 
-async fn show(State(desk): State<Desk>, Query(target): Query<Target>) -> Response {
+async fn show(State(desk): State<Desk>, Params(target): Params<Target>) -> Response {
     answer(&desk, StatusCode::OK, &target.next, None)
 }
 
@@ -66,55 +70,72 @@ fn own_path(next: &str) -> &str {
 async fn log_in(State(desk): State<Desk>, request: Request) -> Response {
     let peer = access::peer(&request);
     let address = access::address(&desk, peer, request.headers());
-    if access::is_cross_site(request.method(), request.headers()) {
-        return Refusal::forbidden("the login comes from another site").into_response();
-    }
-    let Ok(bytes) = axum::body::to_bytes(request.into_body(), FORM_BYTES).await else {
-        return Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "the form is too long")
-            .into_response();
+    let mut entry = Access {
+        principal: String::new(),
+        role: None,
+        method: "POST".to_owned(),
+        path: "/login".to_owned(),
+        status: 0,
+        address: address.map(|address| address.to_string()),
     };
+    let response = match logged_in(&desk, address, request).await {
+        Ok((name, response)) => {
+            entry.principal = name;
+            entry.status = response.status().as_u16();
+            access::keep(&desk, entry);
+            return response;
+        }
+        Err(response) => response,
+    };
+    entry.status = response.status().as_u16();
+    access::keep_refusal(&desk, address, entry);
+    response
+}
+
+/// Begins a session: whose it is, and the answer.
+async fn logged_in(
+    desk: &Desk,
+    address: Option<IpAddr>,
+    request: Request,
+) -> Result<(String, Response), Response> {
+    if access::is_cross_site(request.method(), request.headers()) {
+        return Err(Refusal::forbidden("the login comes from another site").into_response());
+    }
+    let read = body::read(request.into_body(), FORM_BYTES, "a login may be").await;
+    let bytes = read.map_err(IntoResponse::into_response)?;
     let field = |wanted: &str| {
         form_urlencoded::parse(&bytes).find(|(name, _)| name == wanted).map(|(_, value)| value.into_owned())
     };
     let (token, next) = (field("token").unwrap_or_default(), field("next").unwrap_or_default());
     if !desk.settings().logins.token {
         let message = "Tokens are not among desk.login.".to_owned();
-        return answer(&desk, StatusCode::FORBIDDEN, &next, Some(message));
+        return Err(answer(desk, StatusCode::FORBIDDEN, &next, Some(message)));
     }
     let secret = access::secret();
     let lasts = desk.settings().review.session;
-    let begun = match desk.store().begin_session(hash(token.trim()), hash(&secret), lasts).await {
-        Ok(begun) => begun,
-        Err(error) => return Refusal::from(error).into_response(),
+    let begun = desk.store().begin_session(hash(token.trim()), hash(&secret), lasts).await;
+    let Some((name, ..)) = begun.map_err(|error| Refusal::from(error).into_response())? else {
+        return Err(failed(desk, address, &next));
     };
-    let mut entry = Access {
-        principal: begun.as_ref().map(|(name, ..)| name.clone()).unwrap_or_default(),
-        role: None,
-        method: "POST".to_owned(),
-        path: "/login".to_owned(),
-        status: 303,
-        address: address.map(|address| address.to_string()),
-    };
-    if begun.is_none() {
-        // Only what fails is limited: others at this address may have tokens that are in force.
-        if let Some(wait) = address.and_then(|address| desk.failures().wait(address)) {
-            let seconds = wait.as_secs().max(1);
-            let message = format!("Too many logins failed from this address. Try again in {seconds} s.");
-            let mut response = answer(&desk, StatusCode::TOO_MANY_REQUESTS, &next, Some(message));
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-            return response;
-        }
-        entry.status = 422;
-        access::keep(&desk, entry);
-        metrics::counter!("groundcrew_logins_failed_total").increment(1);
-        if let Some(address) = address {
-            desk.failures().add(address);
-        }
-        let message = "This token is not known, or was revoked.".to_owned();
-        return answer(&desk, StatusCode::UNPROCESSABLE_ENTITY, &next, Some(message));
+    let response = Redirect::to(own_path(&next)).into_response();
+    Ok((name, with_cookie(response, access::session_cookie(Some(&secret), lasts))))
+}
+
+/// The token is none in force. Only what fails is limited: others at this address may have tokens that are.
+fn failed(desk: &Desk, address: Option<IpAddr>, next: &str) -> Response {
+    if let Some(wait) = address.and_then(|address| desk.failures().wait(address)) {
+        let seconds = wait.as_secs().max(1);
+        let message = format!("Too many logins failed from this address. Try again in {seconds} s.");
+        let mut response = answer(desk, StatusCode::TOO_MANY_REQUESTS, next, Some(message));
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        return response;
     }
-    access::keep(&desk, entry);
-    with_cookie(Redirect::to(own_path(&next)).into_response(), access::session_cookie(Some(&secret), lasts))
+    metrics::counter!("groundcrew_logins_failed_total").increment(1);
+    if let Some(address) = address {
+        desk.failures().add(address);
+    }
+    let message = "This token is not known, or was revoked.".to_owned();
+    answer(desk, StatusCode::UNPROCESSABLE_ENTITY, next, Some(message))
 }
 
 async fn log_out(State(desk): State<Desk>, request: Request) -> Response {

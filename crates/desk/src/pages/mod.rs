@@ -14,8 +14,7 @@ mod marks;
 mod queue;
 
 use axum::RequestPartsExt as _;
-use axum::extract::rejection::PathRejection;
-use axum::extract::{FromRequestParts, Path, Request};
+use axum::extract::{FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
@@ -23,6 +22,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::MethodRouter;
 
 use crate::access::{Csrf, Principal, Role};
+use crate::extract::Id;
 use crate::problem::Refusal;
 use crate::routes::{Least, Route};
 use crate::state::Desk;
@@ -45,12 +45,12 @@ struct About {
 }
 
 impl FromRequestParts<Desk> for About {
-    type Rejection = Response;
+    type Rejection = Refusal;
 
-    async fn from_request_parts(parts: &mut Parts, desk: &Desk) -> Result<Self, Response> {
-        let asker = parts.extract().await.map_err(Refusal::into_response)?;
-        let csrf = parts.extract().await.map_err(Refusal::into_response)?;
-        let Path(id) = parts.extract().await.map_err(PathRejection::into_response)?;
+    async fn from_request_parts(parts: &mut Parts, desk: &Desk) -> Result<Self, Refusal> {
+        let asker = parts.extract::<Principal>().await?;
+        let csrf = parts.extract::<Csrf>().await?;
+        let Id(id) = parts.extract::<Id>().await?;
         Ok(Self { desk: desk.clone(), asker, csrf, id })
     }
 }

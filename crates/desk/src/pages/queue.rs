@@ -1,7 +1,7 @@
 //! The lists.
 
 use askama::Template;
-use axum::extract::{Query as Params, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{Redirect, Response};
 use axum::routing::{MethodRouter, get};
@@ -11,6 +11,7 @@ use outcomes::highlight::visible;
 use super::frame::{Frame, age, machine, moment, render};
 use super::page;
 use crate::access::{Csrf, Principal};
+use crate::extract::Params;
 use crate::problem::Refusal;
 use crate::review::{Listed, Query};
 use crate::routes::Route;

@@ -6,7 +6,7 @@ use store::ReviewStatus;
 use store::review::{Closed, Ending, Hold, Lost, ReviewDetail, Ruled, Taken, Unkept};
 use uuid::Uuid;
 
-use super::body::{CloseBody, RulingBody};
+use super::body::{CloseBody, RulingBody, check_note};
 use super::{ItemView, show};
 use crate::access::Principal;
 use crate::problem::{Problem, Refusal};
@@ -96,6 +96,7 @@ pub(crate) async fn rule(
     body: &RulingBody,
 ) -> Result<Uuid, Refusal> {
     let (item, ..) = allowed(desk, asker, id).await?;
+    check_note(body.note.as_deref())?;
     let mut said = body.said()?;
     if let Said::Add { text, span: span @ None, .. } = &mut said {
         *span = place(desk, item, text).await?;
@@ -166,6 +167,7 @@ pub(crate) async fn dismiss(
 }
 
 async fn finish(desk: &Desk, hold: &Hold, ending: &Ending, note: Option<&str>) -> Result<CloseView, Refusal> {
+    check_note(note)?;
     match desk.store().review_close(hold, ending, note).await? {
         Closed::Ended { conclusion, retry } => Ok(CloseView {
             state: "closed",

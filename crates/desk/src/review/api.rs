@@ -1,7 +1,7 @@
 //! The API of the review desk: `/api/v1/review/…`.
 
 use axum::Json;
-use axum::extract::{Path, Query as Params, State};
+use axum::extract::State;
 use axum::http::Method;
 use axum::routing::{MethodRouter, get, post};
 use chrono::{DateTime, Utc};
@@ -15,6 +15,7 @@ use super::act::{self, CloseView};
 use super::body::{Body, CloseBody, Fenced, RulingBody};
 use super::list::{Listed, Query};
 use crate::access::{Principal, Role};
+use crate::extract::{Id, Params};
 use crate::problem::Refusal;
 use crate::routes::{Least, Route};
 use crate::state::Desk;
@@ -120,19 +121,11 @@ async fn counts(State(desk): State<Desk>, asker: Principal) -> Result<Json<Vec<C
     Ok(Json(counts.into_iter().map(view).collect()))
 }
 
-async fn item(
-    State(desk): State<Desk>,
-    asker: Principal,
-    Path(id): Path<String>,
-) -> Result<Json<ItemView>, Refusal> {
+async fn item(State(desk): State<Desk>, asker: Principal, Id(id): Id) -> Result<Json<ItemView>, Refusal> {
     act::view(&desk, &asker, &id).await.map(Json)
 }
 
-async fn take(
-    State(desk): State<Desk>,
-    asker: Principal,
-    Path(id): Path<String>,
-) -> Result<Json<TakenView>, Refusal> {
+async fn take(State(desk): State<Desk>, asker: Principal, Id(id): Id) -> Result<Json<TakenView>, Refusal> {
     let (fence, leased_until) = act::take(&desk, &asker, &id).await?;
     Ok(Json(TakenView { fence, leased_until }))
 }
@@ -140,7 +133,7 @@ async fn take(
 async fn extend(
     State(desk): State<Desk>,
     asker: Principal,
-    Path(id): Path<String>,
+    Id(id): Id,
     Body(body): Body<Fenced>,
 ) -> Result<Json<LeaseView>, Refusal> {
     let leased_until = act::extend(&desk, &asker, &id, body.fence).await?;
@@ -150,7 +143,7 @@ async fn extend(
 async fn give_back(
     State(desk): State<Desk>,
     asker: Principal,
-    Path(id): Path<String>,
+    Id(id): Id,
     Body(body): Body<Fenced>,
 ) -> Result<Json<GivenBackView>, Refusal> {
     let given_back = act::give_back(&desk, &asker, &id, body.fence).await?;
@@ -160,7 +153,7 @@ async fn give_back(
 async fn rule(
     State(desk): State<Desk>,
     asker: Principal,
-    Path(id): Path<String>,
+    Id(id): Id,
     Body(body): Body<RulingBody>,
 ) -> Result<Json<Value>, Refusal> {
     let ruling = act::rule(&desk, &asker, &id, &body).await?;
@@ -170,7 +163,7 @@ async fn rule(
 async fn close(
     State(desk): State<Desk>,
     asker: Principal,
-    Path(id): Path<String>,
+    Id(id): Id,
     Body(body): Body<CloseBody>,
 ) -> Result<Json<CloseView>, Refusal> {
     act::close(&desk, &asker, &id, &body).await.map(Json)
@@ -179,7 +172,7 @@ async fn close(
 async fn retry(
     State(desk): State<Desk>,
     asker: Principal,
-    Path(id): Path<String>,
+    Id(id): Id,
     Body(body): Body<Fenced>,
 ) -> Result<Json<CloseView>, Refusal> {
     act::retry(&desk, &asker, &id, body.fence, body.note.as_deref()).await.map(Json)
@@ -188,7 +181,7 @@ async fn retry(
 async fn dismiss(
     State(desk): State<Desk>,
     asker: Principal,
-    Path(id): Path<String>,
+    Id(id): Id,
     Body(body): Body<Fenced>,
 ) -> Result<Json<CloseView>, Refusal> {
     act::dismiss(&desk, &asker, &id, body.fence, body.note.as_deref()).await.map(Json)

@@ -12,6 +12,21 @@ use crate::body::Bounded;
 use crate::problem::{Problem, Refusal};
 use crate::state::Desk;
 
+/// The longest note, in Unicode scalar values.
+const NOTE_CHARS: usize = audit::review::MAX_CHARS;
+
+/// Refuses a note that is too long, whatever it is about.
+///
+/// # Errors
+/// 422.
+pub(crate) fn check_note(note: Option<&str>) -> Result<(), Refusal> {
+    if note.is_some_and(|note| note.chars().count() > NOTE_CHARS) {
+        let problem = Problem::new("$.note", format!("longer than {NOTE_CHARS} characters"));
+        return Err(Refusal::unprocessable(vec![problem]));
+    }
+    Ok(())
+}
+
 /// A JSON body. What is no JSON is refused with line and column, what is wrong in it with its field.
 pub(crate) struct Body<T>(pub T);
 
@@ -209,6 +224,14 @@ mod tests {
         assert_eq!(status(r#"{"fence": 1, "faithfull": true}"#), Some(422));
         assert_eq!(status(r#"{"fence": 1"#), Some(400));
         assert_eq!(status(r#"{"fence": 1} x"#), Some(400));
+    }
+
+    #[test]
+    fn notes_at_the_end_have_a_limit() {
+        let status = |note: &str| check_note(Some(note)).err().map(|it| it.status().as_u16());
+        assert_eq!(status(&"é".repeat(NOTE_CHARS)), None);
+        assert_eq!(status(&"é".repeat(NOTE_CHARS + 1)), Some(422));
+        assert!(check_note(None).is_ok());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! the project is known and theirs.
 
 use axum::Json;
-use axum::extract::{Path, Query as Params, State};
+use axum::extract::State;
 use axum::http::{Method, StatusCode};
 use axum::routing::{get, post};
 use schemars::JsonSchema;
@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 use store::{DeadFilter, DeadLetterView, DeadStatus, Replayed, UnknownWord};
 use uuid::Uuid;
 
-use super::body::{Body, NoteBody};
+use super::body::{Body, NoteBody, check_note};
 use crate::access::{Principal, Role};
+use crate::extract::{Id, Params};
 use crate::problem::{Problem, Refusal};
 use crate::routes::{Least, Route};
 use crate::state::Desk;
@@ -101,7 +102,7 @@ async fn list(
 async fn show(
     State(desk): State<Desk>,
     asker: Principal,
-    Path(id): Path<String>,
+    Id(id): Id,
 ) -> Result<Json<DeadLetterView>, Refusal> {
     letter(&desk, &asker, &id).await.map(Json)
 }
@@ -109,7 +110,7 @@ async fn show(
 async fn replay(
     State(desk): State<Desk>,
     asker: Principal,
-    Path(id): Path<String>,
+    Id(id): Id,
     Body(body): Body<NoteBody>,
 ) -> Result<Json<Value>, Refusal> {
     let generation = send_again(&desk, &asker, &id, body.note.as_deref()).await?;
@@ -119,7 +120,7 @@ async fn replay(
 async fn discard(
     State(desk): State<Desk>,
     asker: Principal,
-    Path(id): Path<String>,
+    Id(id): Id,
     Body(body): Body<NoteBody>,
 ) -> Result<Json<Value>, Refusal> {
     throw_away(&desk, &asker, &id, body.note.as_deref()).await?;
@@ -183,6 +184,7 @@ pub(crate) async fn send_again(
     id: &str,
     note: Option<&str>,
 ) -> Result<i64, Refusal> {
+    check_note(note)?;
     let letter = letter(desk, asker, id).await?;
     match desk.store().dead_replay(letter.id, note).await? {
         Replayed::Sent { generation } => Ok(generation),
@@ -207,6 +209,7 @@ pub(crate) async fn throw_away(
         let problem = Problem::new("$.note", "missing: say why nothing more has to be done");
         return Err(Refusal::unprocessable(vec![problem]));
     };
+    check_note(Some(note))?;
     let letter = letter(desk, asker, id).await?;
     if desk.store().dead_discard(letter.id, note).await? { Ok(()) } else { Err(settled()) }
 }

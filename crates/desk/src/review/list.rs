@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use audit::review::List;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Datelike as _, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::review::{Assignee, QueueFilter, QueueItem, QueuePlace};
@@ -18,6 +18,9 @@ const PAGE: u32 = 50;
 
 /// How long a search reads before it gives what it has; the statement that it is at then ends first.
 const SEARCH_BUDGET: Duration = Duration::from_millis(70);
+
+/// The years of times that a page can end at; the database knows no times that are far from them.
+const YEARS: std::ops::RangeInclusive<i32> = 1970..=9999;
 
 /// At most so many.
 const LARGEST_PAGE: u32 = 500;
@@ -215,9 +218,29 @@ fn place(text: &str) -> Result<QueuePlace, Refusal> {
         let mut parts = text.splitn(3, '.');
         let rank = parts.next()?.parse().ok()?;
         let at = DateTime::from_timestamp_micros(parts.next()?.parse().ok()?)?;
+        if !YEARS.contains(&at.year()) {
+            return None;
+        }
         Some(QueuePlace { rank, at, id: parts.next()?.parse().ok()? })
     };
     read().ok_or_else(|| {
         Refusal::unprocessable(vec![Problem::new("after", "expected what `next` of the page before says")])
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_that_the_database_does_not_know_are_refused() {
+        let status = |at: &str| {
+            let text = format!("0.{at}.00000000-0000-0000-0000-000000000000");
+            place(&text).err().map(|refusal| refusal.status().as_u16())
+        };
+        assert_eq!(status("1780000000000000"), None);
+        for at in ["-8000000000000000000", "8000000000000000000", "9223372036854775807", "x", "-1"] {
+            assert_eq!(status(at), Some(422), "{at}");
+        }
+    }
 }

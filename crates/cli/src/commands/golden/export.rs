@@ -31,6 +31,9 @@ struct Answer {
 
 /// Writes the cases.
 pub(crate) async fn run(args: &GoldenExport, settings: &Settings) -> Outcome {
+    if args.out.exists() {
+        return Err(exists(args));
+    }
     let store = services::store(settings).await?;
     let folder = args.out.parent().filter(|folder| !folder.as_os_str().is_empty());
     let file = tempfile::NamedTempFile::new_in(folder.unwrap_or_else(|| ".".as_ref()));
@@ -52,7 +55,15 @@ pub(crate) async fn run(args: &GoldenExport, settings: &Settings) -> Outcome {
     }
     store.close().await;
     let file = file.into_inner().map_err(|error| cannot(&error))?;
-    file.persist(&args.out).map_err(|error| cannot(&error))?;
+    if answer.cases > 0 {
+        match file.persist_noclobber(&args.out) {
+            Ok(_) => {}
+            Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists => {
+                return Err(exists(args));
+            }
+            Err(error) => return Err(cannot(&error)),
+        }
+    }
     let mut output = Output::new();
     if args.json.json {
         output.json(&answer);
@@ -62,23 +73,34 @@ pub(crate) async fn run(args: &GoldenExport, settings: &Settings) -> Outcome {
     if answer.failed.is_empty() { Ok(()) } else { Err(Failure::not_fine()) }
 }
 
+/// Cases may have been corrected by hand since they were written.
+fn exists(args: &GoldenExport) -> Failure {
+    Failure::usage(format!("{} exists, and is not replaced", args.out.display())).hint("name another file")
+}
+
 fn print(output: &mut Output, args: &GoldenExport, answer: &Answer) {
     for failed in &answer.failed {
         output.line(terminal::line(failed));
     }
-    output.line(format!(
-        "{} cases, {} of them not faithful, in {}",
-        answer.cases,
-        answer.unfaithful,
-        args.out.display()
-    ));
+    if answer.cases == 0 {
+        output.line(format!("no cases: {} is not written", args.out.display()));
+    } else {
+        output.line(format!(
+            "{} cases, {} of them not faithful, in {}",
+            answer.cases,
+            answer.unfaithful,
+            args.out.display()
+        ));
+    }
     if answer.removed > 0 {
         output.line(format!(
             "left out, their messages were removed by age (retention.bodies_days): {}",
             answer.removed
         ));
     }
-    output.line("read them before you rely on them: `groundcrew golden run` audits them");
+    if answer.cases > 0 {
+        output.line("read them before you rely on them: `groundcrew golden run` audits them");
+    }
 }
 
 fn line(reviewed: Reviewed, answer: &mut Answer) -> Option<String> {
