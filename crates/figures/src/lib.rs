@@ -86,5 +86,9 @@ fn describe() {
     );
     counter!("groundcrew_notifications_failed_total", "Notifications that were given up, by receiver.");
     counter!("groundcrew_notify_unreadable_total", "Messages of groundcrew.review that nobody could read.");
+    counter!(
+        "groundcrew_refusals_not_kept_total",
+        "Refusals that were too many for the access log of their minute."
+    );
     counter!("groundcrew_logins_failed_total", "Requests whose token was not known or revoked.");
 }
