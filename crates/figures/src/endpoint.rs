@@ -3,13 +3,33 @@
 //! It has a thread and an event loop of its own, so that it can say that the process's event loop is stuck.
 
 use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
 
-use axum::Router;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::{Json, Router};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::{CONTENT_TYPE, Figures};
+
+/// An event loop that has not moved for this long is stuck. No step of a process takes a tenth of it.
+const STUCK_AFTER: Duration = Duration::from_secs(30);
+
+/// What `/livez` says of an event loop that moved last so long ago.
+pub fn live(silent: Duration) -> Response {
+    let alive = silent < STUCK_AFTER;
+    let status = if alive { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, Json(json!({ "alive": alive, "event_loop_silent_s": silent.as_secs() }))).into_response()
+}
+
+/// What `/readyz` says: ready without reasons against it. Each has a word and an explanation.
+pub fn ready(reasons: &[(&'static str, String)]) -> Response {
+    let ready = reasons.is_empty();
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let reasons: Vec<_> = reasons.iter().map(|(what, why)| json!({ "what": what, "why": why })).collect();
+    (status, Json(json!({ "ready": ready, "reasons": reasons }))).into_response()
+}
 
 /// A socket that waits for its server.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
-pub use endpoint::Endpoint;
+pub use endpoint::{Endpoint, live, ready};
 
 /// What [`Figures::text`] is.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";

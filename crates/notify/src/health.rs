@@ -5,20 +5,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use axum::Router;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::get;
-use axum::{Json, Router};
 use durable::chain;
 use figures::{Endpoint, Figures};
 use queue::Connection;
-use serde_json::json;
 use store::Store;
 use tokio_util::sync::CancellationToken;
-
-/// An event loop that has not moved for this long is stuck.
-const STUCK_AFTER: Duration = Duration::from_secs(30);
 
 /// How often the event loop says that it lives.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
@@ -82,17 +77,11 @@ fn router(state: Arc<Served>) -> Router {
 
 async fn live(State(served): State<Arc<Served>>) -> Response {
     let beat = Duration::from_millis(served.beat.load(Ordering::Relaxed));
-    let silent = served.begun.elapsed().saturating_sub(beat);
-    let status = if silent < STUCK_AFTER { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, Json(json!({ "alive": status == StatusCode::OK, "event_loop_silent_s": silent.as_secs() })))
-        .into_response()
+    figures::live(served.begun.elapsed().saturating_sub(beat))
 }
 
 async fn ready(State(served): State<Arc<Served>>) -> Response {
-    let reasons = served.reasons();
-    let status = if reasons.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let reasons: Vec<_> = reasons.iter().map(|(what, why)| json!({ "what": what, "why": why })).collect();
-    (status, Json(json!({ "ready": reasons.is_empty(), "reasons": reasons }))).into_response()
+    figures::ready(&served.reasons())
 }
 
 async fn metrics(State(served): State<Arc<Served>>) -> Response {

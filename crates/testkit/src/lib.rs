@@ -68,3 +68,14 @@ fn from_drop(work: impl Future<Output = ()> + Send + 'static) {
     // A panic in there has been printed and changes nothing about the test's outcome.
     let _ = thread.join();
 }
+
+/// Reads how many of something there shall be, for the programs of this crate.
+///
+/// # Errors
+/// When it is no number, or none at all.
+pub fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("expected a number, at least 1".to_owned()),
+        Ok(number) => Ok(number),
+    }
+}

@@ -2,24 +2,18 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
+use axum::Router;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::get;
-use axum::{Json, Router};
 use figures::{Endpoint, Figures};
 use judge::BreakerState;
 use queue::{Connection, Lane};
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::flow::Flow;
 use crate::worker::Context;
-
-/// An event loop that has not moved for this long is stuck. No step of a worker takes a tenth of it.
-const STUCK_AFTER: Duration = Duration::from_secs(30);
 
 /// A socket that waits for its server.
 #[derive(Debug)]
@@ -57,17 +51,11 @@ fn router(state: Arc<Served>) -> Router {
 }
 
 async fn live(State(served): State<Arc<Served>>) -> Response {
-    let silent = served.context.vitals.since_beat();
-    let status = if silent < STUCK_AFTER { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, Json(json!({ "alive": status == StatusCode::OK, "event_loop_silent_s": silent.as_secs() })))
-        .into_response()
+    figures::live(served.context.vitals.since_beat())
 }
 
 async fn ready(State(served): State<Arc<Served>>) -> Response {
-    let reasons = served.reasons();
-    let status = if reasons.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let reasons: Vec<_> = reasons.iter().map(|(what, why)| json!({ "what": what, "why": why })).collect();
-    (status, Json(json!({ "ready": reasons.is_empty(), "reasons": reasons }))).into_response()
+    figures::ready(&served.reasons())
 }
 
 async fn metrics(State(served): State<Arc<Served>>) -> Response {

@@ -2,7 +2,7 @@
 //! that something is gone, or hide what follows.
 
 /// Pairs whose halves differ.
-const NESTED: [(char, char); 12] = [
+pub(super) const NESTED: [(char, char); 12] = [
     ('(', ')'),
     ('[', ']'),
     ('{', '}'),

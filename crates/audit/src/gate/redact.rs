@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 
-use super::balance::is_whole;
+use super::balance::{NESTED, is_whole};
 use super::stated::{Said, Stated};
 use crate::report::{Claim, Span};
 use crate::text::negation::changes_sense;
@@ -223,25 +223,13 @@ fn is_break(c: char) -> bool {
     matches!(c, '\n' | '\r' | '\u{2028}' | '\u{2029}')
 }
 
-const PAIRS: [(char, char); 14] = [
-    ('(', ')'),
-    ('[', ']'),
-    ('{', '}'),
-    ('“', '”'),
-    ('«', '»'),
-    ('„', '“'),
-    ('「', '」'),
-    ('『', '』'),
-    ('（', '）'),
-    ('【', '】'),
-    ('《', '》'),
-    ('〈', '〉'),
-    ('［', '］'),
-    ('"', '"'),
-];
+/// Pairs that are cut together: those that nest, and quotes of which one half also closes or opens another pair.
+fn pairs() -> impl Iterator<Item = (char, char)> {
+    NESTED.into_iter().chain([('„', '“'), ('"', '"')])
+}
 
 fn is_closing(c: char) -> bool {
-    PAIRS.iter().any(|(_, close)| *close == c) || matches!(c, '’' | '\'' | '*' | '_')
+    pairs().any(|(_, close)| close == c) || matches!(c, '’' | '\'' | '*' | '_')
 }
 
 /// Where only one half of a pair would go, it stays; tidying takes it away when nothing is left between.
@@ -257,8 +245,8 @@ fn keep_pairs(letters: &[char], cut: &mut [bool]) {
                 cut[opened] = false;
                 cut[at] = false;
             }
-        } else if let Some((_, close)) = PAIRS.iter().find(|(left, _)| *left == c) {
-            open.push((at, *close));
+        } else if let Some((_, close)) = pairs().find(|(left, _)| *left == c) {
+            open.push((at, close));
         }
         // A pair does not reach over a paragraph.
         if is_break(c) && letters.get(at + 1).is_some_and(|next| is_break(*next)) {
@@ -347,7 +335,7 @@ fn rest(line: &[char], cut: &[bool]) -> Option<String> {
 /// Whether what comes next begins something: the line, a word after a space, a bracket, a quote, an emphasis.
 fn ends_open(kept: &str) -> bool {
     let bare = kept.trim_end_matches(['*', '_', '"']);
-    let is_opening = |c: char| PAIRS.iter().any(|(open, close)| *open == c && open != close);
+    let is_opening = |c: char| pairs().any(|(open, close)| open == c && open != close);
     bare.is_empty() || bare.ends_with(char::is_whitespace) || kept.ends_with(is_opening)
 }
 
@@ -356,7 +344,7 @@ fn without_empty_pairs(line: &str) -> String {
     let mut line = line.to_owned();
     loop {
         let before = line.len();
-        for (open, close) in PAIRS {
+        for (open, close) in pairs() {
             while let Some((start, end)) = empty_pair(&line, open, close) {
                 take_out(&mut line, start..end);
             }

@@ -11,7 +11,7 @@ use testkit::bench::{self, Plan, floor::Floor, gate::GatePlan};
 #[command(name = "./dev bench", max_term_width = 100)]
 struct Arguments {
     /// Traces of each throughput measurement.
-    #[arg(long, default_value_t = 20_000, value_parser = at_least_one)]
+    #[arg(long, default_value_t = 20_000, value_parser = testkit::at_least_one)]
     traces: usize,
     /// Audits in work at once.
     #[arg(long, default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=20_000))]
@@ -34,10 +34,10 @@ enum Part {
     /// What the gate adds to the judge's own time, each result stored before its answer.
     Gate {
         /// Calls that are measured.
-        #[arg(long, default_value_t = 4000, value_parser = at_least_one)]
+        #[arg(long, default_value_t = 4000, value_parser = testkit::at_least_one)]
         calls: usize,
         /// Calls in flight at once.
-        #[arg(long, default_value_t = 100, value_parser = at_least_one)]
+        #[arg(long, default_value_t = 100, value_parser = testkit::at_least_one)]
         in_flight: usize,
         /// How long the judge takes at least, in milliseconds; half of it is added at random.
         #[arg(long, default_value_t = 500)]
@@ -61,13 +61,6 @@ enum Part {
 enum Which {
     Bare,
     SameWrites,
-}
-
-fn at_least_one(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) | Err(_) => Err("expected a number, at least 1".to_owned()),
-        Ok(number) => Ok(number),
-    }
 }
 
 #[tokio::main]

@@ -16,7 +16,7 @@ use testkit::chaos::{self, Blow, Plan};
 #[command(name = "./dev chaos", max_term_width = 100)]
 struct Arguments {
     /// Traces to publish.
-    #[arg(long, default_value_t = 2000, value_parser = at_least_one)]
+    #[arg(long, default_value_t = 2000, value_parser = testkit::at_least_one)]
     traces: usize,
     /// Faults that fall meanwhile; every kind comes once in fifteen.
     #[arg(long, default_value_t = 15)]
@@ -30,13 +30,6 @@ struct Arguments {
     /// Seconds that the rest may take after the last fault.
     #[arg(long, default_value_t = 180)]
     end_patience_s: u64,
-}
-
-fn at_least_one(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) | Err(_) => Err("expected a number, at least 1".to_owned()),
-        Ok(number) => Ok(number),
-    }
 }
 
 #[tokio::main]
